@@ -1,0 +1,235 @@
+#include "app/frontend.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/text.h"
+#include "net/tls.h"
+
+namespace fathom {
+namespace {
+
+uint64_t SeedOf(const Settings& settings) {
+  if (const int64_t seed = settings.Integer("seed"); seed != 0) return static_cast<uint64_t>(seed);
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+size_t ThreadsOf(const Settings& settings) {
+  const int64_t asked = settings.Integer("threads");
+  if (asked > 0) return static_cast<size_t>(asked);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// Blocking, and only used before the loops run.
+Result<Address> ListenAddress(const std::string& host, uint16_t port) {
+  if (const auto numeric = Address::Numeric(host.empty() ? "0.0.0.0" : host, port)) return *numeric;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return Fail(Blame::kCaller, "cannot listen on '{}': {}", host, gai_strerror(error));
+  }
+  const Address address = Address::Of(found->ai_addr, found->ai_addrlen).WithPort(port);
+  freeaddrinfo(found);
+  return address;
+}
+
+Result<std::vector<std::string>> ApiKeys(const Settings& settings) {
+  std::vector<std::string> keys = settings.Secrets("api-key");
+  const std::string& file = settings.Text("api-keys-file");
+  if (file.empty()) return keys;
+  auto text = ReadFile(file);
+  if (!text) return std::unexpected(std::move(text).error().In("api-keys-file " + file));
+  for (const std::string_view line : SplitAny(*text, "\r\n")) {
+    const std::string_view key = Trim(line);
+    if (!key.empty() && !key.starts_with('#')) keys.emplace_back(key);
+  }
+  if (keys.empty()) return Fail(Blame::kCaller, "api-keys-file {} has no key in it", file);
+  return keys;
+}
+
+Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
+  GatewayOptions o;
+  o.router_mode = *ParseRouterMode(s.Choice("router-mode"));
+  o.session_ttl = s.Time("session-affinity-ttl");
+  o.max_in_flight = static_cast<uint32_t>(s.Integer("max-in-flight"));
+  o.max_waiting = static_cast<uint32_t>(s.Integer("max-waiting"));
+  o.queue_timeout = s.Time("queue-timeout");
+  o.connect_timeout = s.Time("connect-timeout");
+  o.first_byte_timeout = s.Time("first-byte-timeout");
+  o.idle_timeout = s.Time("idle-timeout");
+  o.request_timeout = s.Time("request-timeout");
+  o.silent_stream_grace = s.Time("silent-stream-grace");
+  o.pool_size = static_cast<size_t>(s.Integer("pool-size"));
+  o.pool_idle_timeout = s.Time("upstream-keep-alive-timeout");
+  o.retry_attempts = static_cast<uint32_t>(s.Integer("retry-attempts"));
+  o.retry_budget = s.Number("retry-budget");
+  TRY(o.api_keys, ApiKeys(s));
+  o.admin_key = s.Secret("admin-key");
+  o.admin_elsewhere = !s.Text("admin-listen").empty();
+  o.log_requests = s.Flag("log-requests");
+  return o;
+}
+
+ServerOptions ServerOptionsOf(const Settings& s) {
+  ServerOptions o;
+  o.max_head = s.Bytes("max-head-size");
+  o.max_body = s.Bytes("max-body-size");
+  o.head_timeout = s.Time("head-timeout");
+  o.body_timeout = s.Time("body-timeout");
+  o.write_timeout = s.Time("write-timeout");
+  o.keep_alive_timeout = s.Time("keep-alive-timeout");
+  return o;
+}
+
+ProbeOptions ProbeOptionsOf(const Settings& s) {
+  ProbeOptions o;
+  o.interval = s.Time("health-check-interval");
+  o.timeout = s.Time("health-check-timeout");
+  o.failures = static_cast<uint32_t>(s.Integer("health-check-failures"));
+  o.path = s.Text("health-check-path");
+  return o;
+}
+
+Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s) {
+  if (s.Text("tls-cert").empty()) return nullptr;
+  return TlsServerContext::Load(s.Text("tls-cert"), s.Text("tls-key"));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Frontend>> Frontend::Create(const Settings& settings,
+                                                   const Environment& environment, Log& log) {
+  std::unique_ptr<Frontend> frontend(new Frontend(settings, log));
+  frontend->resolver_ = std::make_unique<Resolver>();
+  for (size_t i = 0; i < ThreadsOf(settings); ++i) {
+    frontend->loops_.push_back(std::make_unique<Loop>());
+  }
+  TRY_VOID(frontend->LoadFleet(environment));
+  TRY_VOID(frontend->OpenGateway());
+  TRY_VOID(frontend->OpenServers());
+  return frontend;
+}
+
+Frontend::~Frontend() { Stop(); }
+
+Result<void> Frontend::LoadFleet(const Environment& environment) {
+  const BreakerOptions breaker{static_cast<uint32_t>(settings_.Integer("circuit-breaker-failures")),
+                               settings_.Time("circuit-breaker-open")};
+  fleet_ = std::make_unique<Fleet>(breaker);
+  prober_ =
+      std::make_unique<Prober>(control_, *resolver_, *fleet_, ProbeOptionsOf(settings_), log_);
+  auto variable = [environment](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  };
+  directory_ = std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_);
+  for (const WorkerEntry& entry : settings_.workers()) {
+    const WorkerRequest request{.url = entry.url,
+                                .kv_events = entry.kv_events,
+                                .kv_events_replay = entry.kv_events_replay,
+                                .kv_events_topic = entry.kv_events_topic,
+                                .api_key_env = entry.api_key_env.value_or(""),
+                                .ca_file = entry.ca_file.value_or("")};
+    auto joined = directory_->Join(request);
+    if (!joined) return std::unexpected(std::move(joined).error().In(entry.origin));
+  }
+  return {};
+}
+
+Result<void> Frontend::OpenGateway() {
+  TRY(const GatewayOptions options, GatewayOptionsOf(settings_));
+  context_ =
+      std::make_unique<GatewayContext>(options, *fleet_, *directory_, *resolver_, registry_, log_);
+  registry_.AddCollector(
+      [this](Exposition& out) { CollectWorkerMetrics(*fleet_->Current(), out); });
+  Random seeds(SeedOf(settings_));
+  for (const auto& loop : loops_) {
+    gateways_.push_back(std::make_unique<Gateway>(*context_, *loop, seeds.Next()));
+  }
+  return {};
+}
+
+Result<void> Frontend::OpenServers() {
+  TRY(auto tls, TlsOf(settings_));
+  std::vector<HttpServer::Place> places;
+  for (size_t i = 0; i < loops_.size(); ++i)
+    places.push_back({loops_[i].get(), gateways_[i].get()});
+  const auto most = static_cast<size_t>(settings_.Integer("max-connections"));
+  const ServerOptions options = ServerOptionsOf(settings_);
+  server_ = std::make_unique<HttpServer>(std::move(places), options, most, log_);
+  TRY(const Address wanted,
+      ListenAddress(settings_.Text("host"), static_cast<uint16_t>(settings_.Integer("port"))));
+  TRY(address_, server_->Listen(wanted, tls));
+  log_.Info("Listening", {{"address", address_.ToString()},
+                          {"tls", tls != nullptr},
+                          {"router_mode", settings_.Choice("router-mode")},
+                          {"threads", loops_.size()}});
+  WarnAboutOpenAdmin();
+  const std::string& admin_listen = settings_.Text("admin-listen");
+  if (admin_listen.empty()) return {};
+  admin_ = std::make_unique<AdminHandler>(*context_);
+  std::vector<HttpServer::Place> control = {{&control_, admin_.get()}};
+  admin_server_ = std::make_unique<HttpServer>(std::move(control), options, most, log_);
+  TRY(const auto host_port, SplitHostPort(admin_listen));
+  TRY(const Address admin_wanted, ListenAddress(host_port.first, host_port.second));
+  TRY(const Address admin_address, admin_server_->Listen(admin_wanted, nullptr));
+  log_.Info("Admin pages", {{"address", admin_address.ToString()}});
+  return {};
+}
+
+void Frontend::WarnAboutOpenAdmin() const {
+  if (address_.loopback() || !settings_.Text("admin-listen").empty()) return;
+  if (!settings_.Secret("admin-key").empty()) return;
+  log_.Warn(
+      "Anyone who reaches this port can add and remove workers: set --admin-key, or give the admin "
+      "pages an address of their own with --admin-listen",
+      {{"address", address_.ToString()}});
+}
+
+void Frontend::Start() {
+  if (settings_.workers().empty()) {
+    log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
+  }
+  threads_.emplace_back([this] { control_.Run(); });
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
+    threads_.emplace_back([loop = loops_[i].get()] { loop->Run(); });
+  }
+}
+
+void Frontend::ReloadCertificates() {
+  if (settings_.Text("tls-cert").empty()) return;
+  auto tls = TlsOf(settings_);
+  if (!tls) {
+    log_.Error("Certificates were not reloaded; the old ones stay", {{"reason", tls.error().what}});
+    return;
+  }
+  server_->ReplaceTls(*std::move(tls));
+  log_.Info("Certificates reloaded", {{"certificate", settings_.Text("tls-cert")}});
+}
+
+bool Frontend::Drain(Duration patience, const std::function<bool()>& impatient) {
+  context_->draining.store(true, std::memory_order_relaxed);
+  server_->Drain();
+  const TimePoint until = std::chrono::steady_clock::now() + patience;
+  const auto busy = [this] {
+    return context_->admission.inside() > 0 || context_->admission.waiting() > 0;
+  };
+  while (busy() && std::chrono::steady_clock::now() < until && !impatient()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return !busy();
+}
+
+void Frontend::Stop() {
+  for (const auto& loop : loops_) loop->Stop();
+  control_.Stop();
+  threads_.clear();  // joins
+}
+
+}  // namespace fathom

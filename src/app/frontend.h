@@ -1,0 +1,72 @@
+// The router, put together: loops, fleet, gateway and servers, made from settings.
+//
+// Threads  One per loop, one for control (probes and admin pages), one for names. Built and stopped
+//          on the caller's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "config/settings.h"
+#include "config/sources.h"
+#include "discovery/directory.h"
+#include "discovery/prober.h"
+#include "fleet/fleet.h"
+#include "gateway/gateway.h"
+#include "http/server.h"
+
+namespace fathom {
+
+class Frontend {
+ public:
+  // Everything that can be wrong with the settings is found here: files, addresses, workers.
+  static Result<std::unique_ptr<Frontend>> Create(const Settings& settings,
+                                                  const Environment& environment, Log& log);
+  ~Frontend();
+
+  void Start();
+  // Where clients connect to.
+  const Address& address() const { return address_; }
+
+  // Reads the certificate files again. A pair that does not work is reported and not used.
+  void ReloadCertificates();
+
+  // Refuses new work, and waits until what is in flight has ended, or `patience` is over, or
+  // `impatient` says so. True if everything ended.
+  bool Drain(Duration patience, const std::function<bool()>& impatient);
+
+  void Stop();
+
+  Fleet& fleet() { return *fleet_; }
+  GatewayContext& context() { return *context_; }
+
+ private:
+  Frontend(const Settings& settings, Log& log) : settings_(settings), log_(log) {}
+
+  Result<void> LoadFleet(const Environment& environment);
+  Result<void> OpenGateway();
+  Result<void> OpenServers();
+  void WarnAboutOpenAdmin() const;
+
+  const Settings settings_;
+  Log& log_;
+  std::unique_ptr<Resolver> resolver_;
+  Loop control_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  Registry registry_;
+  std::unique_ptr<Fleet> fleet_;
+  std::unique_ptr<Prober> prober_;
+  std::unique_ptr<Directory> directory_;
+  std::unique_ptr<GatewayContext> context_;
+  std::vector<std::unique_ptr<Gateway>> gateways_;
+  std::unique_ptr<AdminHandler> admin_;
+  std::unique_ptr<HttpServer> server_;
+  std::unique_ptr<HttpServer> admin_server_;
+  Address address_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace fathom

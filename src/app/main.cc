@@ -1,0 +1,121 @@
+// fathom: the command line.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "app/command.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "config/help.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::array kCommands = {Command::kServe, Command::kMock, Command::kDemo};
+
+void PrintOverview() {
+  fmt::print("fathom {}: a KV-cache-aware frontend and router for LLM inference fleets\n\n",
+             kVersion);
+  fmt::print("usage: fathom COMMAND [OPTION]...\n\n");
+  for (const Command command : kCommands) {
+    fmt::print("  {:<8} {}\n", NameOf(command), SummaryOf(command));
+  }
+  fmt::print("  {:<8} {}\n", "bench", "Puts load on an OpenAI endpoint and reports latencies");
+  fmt::print("  {:<8} {}\n", "docs", "Prints a generated page: fathom docs configuration");
+  fmt::print("  {:<8} {}\n", "version", "Prints the version");
+  fmt::print("\n'fathom COMMAND --help' lists the options of a command.\n");
+}
+
+int Complain(const std::string& what) {
+  fmt::print(stderr, "fathom: {}\n", what);
+  return kExitUsage;
+}
+
+std::optional<Command> CommandOf(std::string_view name) {
+  for (const Command command : kCommands) {
+    if (name == NameOf(command)) return command;
+  }
+  return std::nullopt;
+}
+
+int UnknownCommand(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"serve", "mock", "demo",
+                                                      "bench", "docs", "version"};
+  const auto near = Nearest(name, kNames);
+  return Complain(fmt::format(
+      "no such command '{}'{}", name,
+      near ? fmt::format("; did you mean '{}'?", *near) : "; 'fathom --help' lists them"));
+}
+
+int RunDocs(std::span<const std::string_view> args) {
+  if (args.size() != 1 || args[0] != "configuration") {
+    return Complain("docs: the page to print is 'configuration'");
+  }
+  fmt::print("{}", ConfigurationPage());
+  return kExitFine;
+}
+
+// Thousands of streams need thousands of descriptors; the soft limit is often 1024.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int RunCommand(Command command, std::span<const std::string_view> args) {
+  if (AsksForHelp(args)) {
+    fmt::print("{}", HelpText(command));
+    return kExitFine;
+  }
+  const Environment environment = EnvironmentOf(environ);
+  const auto settings = LoadSettings(command, args, environment, ReadFile);
+  if (!settings) return Complain(settings.error().what);
+  RaiseDescriptorLimit();
+  BlockSignals();
+  const bool json = command != Command::kDemo && settings->Choice("log-format") == "json";
+  Log log(STDERR_FILENO, *ParseLogLevel(settings->Choice("log-level")),
+          json ? LogFormat::kJson : LogFormat::kText);
+  switch (command) {
+    case Command::kServe:
+      return RunServe(*settings, environment, log);
+    case Command::kMock:
+      return RunMock(*settings, log);
+    case Command::kDemo:
+      return RunDemo(*settings, environment, log);
+  }
+  return kExitFailed;
+}
+
+int Main(std::span<const std::string_view> args) {
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    PrintOverview();
+    return args.empty() ? kExitUsage : kExitFine;
+  }
+  if (args[0] == "version" || args[0] == "--version") {
+    fmt::print("fathom {} ({})\n", kVersion, kCompiler);
+    return kExitFine;
+  }
+  if (args[0] == "docs") return RunDocs(args.subspan(1));
+  if (args[0] == "bench") return RunBench(args.subspan(1));
+  const auto command = CommandOf(args[0]);
+  return command ? RunCommand(*command, args.subspan(1)) : UnknownCommand(args[0]);
+}
+
+}  // namespace
+}  // namespace fathom
+
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> args(argv + 1, argv + argc);
+  const int status = fathom::Main(args);
+  // Coroutines that still wait when a loop stops are given back to the system with everything else.
+  std::fflush(stdout);
+  std::_Exit(status);
+}

@@ -1,0 +1,104 @@
+#include "base/log.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/text.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNames = {"DEBUG", "INFO", "WARN", "ERROR"};
+constexpr std::array<std::string_view, 5> kOptions = {"debug", "info", "warn", "error", "off"};
+
+std::string Timestamp() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  gmtime_r(&now.tv_sec, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     now.tv_nsec / 1000000);
+}
+
+bool NeedsQuotes(std::string_view value) {
+  if (value.empty()) return true;
+  for (const char c : value) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\') return true;
+  }
+  return false;
+}
+
+struct TextValue {
+  std::string& out;
+  void operator()(std::string_view v) const {
+    if (NeedsQuotes(v)) {
+      AppendJsonString(out, v);
+    } else {
+      out += v;
+    }
+  }
+  void operator()(double v) const { fmt::format_to(std::back_inserter(out), "{:.6g}", v); }
+  void operator()(auto v) const { fmt::format_to(std::back_inserter(out), "{}", v); }
+};
+
+struct JsonValue {
+  std::string& out;
+  void operator()(std::string_view v) const { AppendJsonString(out, v); }
+  void operator()(double v) const { fmt::format_to(std::back_inserter(out), "{:.6g}", v); }
+  void operator()(auto v) const { fmt::format_to(std::back_inserter(out), "{}", v); }
+};
+
+}  // namespace
+
+std::optional<LogLevel> ParseLogLevel(std::string_view name) {
+  for (size_t i = 0; i < kOptions.size(); ++i) {
+    if (name == kOptions[i]) return static_cast<LogLevel>(i);
+  }
+  return std::nullopt;
+}
+
+std::string FormatRecord(LogFormat format, std::string_view timestamp, LogLevel level,
+                         std::string_view message, Log::Fields fields) {
+  const std::string_view name = kNames[static_cast<size_t>(level)];
+  std::string out;
+  out.reserve(96 + message.size());
+  if (format == LogFormat::kText) {
+    // A message that must be recognised by eye may have several lines; they stay as they are.
+    fmt::format_to(std::back_inserter(out), "{} {:<5} {}", timestamp, name, message);
+    for (const LogField& field : fields) {
+      out.append(" ").append(field.key).append("=");
+      std::visit(TextValue{out}, field.value);
+    }
+    return out;
+  }
+  fmt::format_to(std::back_inserter(out), R"({{"ts":"{}","level":"{}","msg":)", timestamp, name);
+  AppendJsonString(out, message);
+  for (const LogField& field : fields) {
+    out += ',';
+    AppendJsonString(out, field.key);
+    out += ':';
+    std::visit(JsonValue{out}, field.value);
+  }
+  out += '}';
+  return out;
+}
+
+void Log::Write(LogLevel level, std::string_view message, Fields fields) {
+  if (!Enabled(level)) return;
+  std::string record = FormatRecord(format_, Timestamp(), level, message, fields);
+  record += '\n';
+  std::string_view rest = record;
+  while (!rest.empty()) {
+    const ssize_t n = ::write(fd_, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // nowhere to complain to
+    rest.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+}  // namespace fathom

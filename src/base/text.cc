@@ -1,0 +1,135 @@
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace fathom {
+namespace {
+
+constexpr char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+// Length of the well-formed UTF-8 sequence at the front, 0 if there is none.
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto tail = [&](size_t i) { return i < text.size() && (byte(i) & 0xc0) == 0x80; };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return tail(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (!tail(1) || !tail(2)) return 0;
+    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
+    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogate
+    return 3;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (!tail(1) || !tail(2) || !tail(3)) return 0;
+    if (first == 0xf0 && byte(1) < 0x90) return 0;  // overlong
+    if (first == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
+    return 4;
+  }
+  return 0;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::vector<std::string_view> SplitAny(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  for (size_t at = 0; (at = text.find_first_not_of(separators, at)) != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(separators, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return parts;
+}
+
+std::optional<uint64_t> ParseDecimal(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  uint64_t value = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    const uint64_t digit = static_cast<uint64_t>(c - '0');
+    if (value > (std::numeric_limits<uint64_t>::max() - digit) / 10) return std::nullopt;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+void AppendJsonString(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) {
+      out += "\\ufffd";
+      text.remove_prefix(1);
+      continue;
+    }
+    const char c = text.front();
+    if (length > 1) {
+      out.append(text.substr(0, length));
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
+    } else {
+      out += c;
+    }
+    text.remove_prefix(length);
+  }
+  out += '"';
+}
+
+std::optional<std::string_view> Nearest(std::string_view name,
+                                        std::span<const std::string_view> candidates) {
+  std::optional<std::string_view> best;
+  size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const size_t distance = EditDistance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+bool EqualsInConstantTime(std::string_view a, std::string_view b) {
+  // The length of a key is not the secret; its bytes are.
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return *const_cast<volatile unsigned char*>(&difference) == 0;
+}
+
+}  // namespace fathom

@@ -1,0 +1,200 @@
+#include "codec/json.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+
+namespace fathom {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+Json Build(element from);
+
+Json BuildArray(const simdjson::dom::array& from) {
+  Json::Array array;
+  for (const element item : from) array.push_back(Build(item));
+  return Json(std::move(array));
+}
+
+Json BuildObject(const simdjson::dom::object& from) {
+  Json::Object object;
+  for (const auto& [key, value] : from) object.emplace_back(key, Build(value));
+  return Json(std::move(object));
+}
+
+// Recursion is bounded by the parser's own limit on depth. The parser has said what the element is,
+// so reading it as that cannot fail.
+Json Build(element from) {
+  switch (from.type()) {
+    case element_type::ARRAY:
+      return BuildArray(from.get_array().value_unsafe());
+    case element_type::OBJECT:
+      return BuildObject(from.get_object().value_unsafe());
+    case element_type::INT64:
+      return Json(from.get_int64().value_unsafe());
+    case element_type::UINT64:
+      return Json(from.get_uint64().value_unsafe());
+    case element_type::DOUBLE:
+      return Json(from.get_double().value_unsafe());
+    case element_type::STRING:
+      return Json(std::string(from.get_string().value_unsafe()));
+    case element_type::BOOL:
+      return Json(from.get_bool().value_unsafe());
+    case element_type::NULL_VALUE:
+      break;
+  }
+  return Json();
+}
+
+struct AsDouble {
+  std::optional<double> operator()(int64_t v) const { return static_cast<double>(v); }
+  std::optional<double> operator()(uint64_t v) const { return static_cast<double>(v); }
+  std::optional<double> operator()(double v) const { return v; }
+  std::optional<double> operator()(const auto&) const { return std::nullopt; }
+};
+
+struct AsUnsigned {
+  std::optional<uint64_t> operator()(int64_t v) const {
+    return v < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(v));
+  }
+  std::optional<uint64_t> operator()(uint64_t v) const { return v; }
+  std::optional<uint64_t> operator()(double v) const {
+    const bool fits = v >= 0 && v < 0x1p64 && v == std::floor(v);
+    return fits ? std::optional(static_cast<uint64_t>(v)) : std::nullopt;
+  }
+  std::optional<uint64_t> operator()(const auto&) const { return std::nullopt; }
+};
+
+struct Write {
+  JsonWriter& out;
+
+  void operator()(std::nullptr_t) const { out.Null(); }
+  void operator()(bool v) const { out.Bool(v); }
+  void operator()(int64_t v) const { out.Int(v); }
+  void operator()(uint64_t v) const { out.Unsigned(v); }
+  void operator()(double v) const { out.Number(v); }
+  void operator()(const std::string& v) const { out.String(v); }
+  void operator()(const Json::Array& v) const {
+    out.BeginArray();
+    for (const Json& item : v) std::visit(*this, item.value());
+    out.EndArray();
+  }
+  void operator()(const Json::Object& v) const {
+    out.BeginObject();
+    for (const auto& [key, item] : v) {
+      out.Key(key);
+      std::visit(*this, item.value());
+    }
+    out.EndObject();
+  }
+};
+
+}  // namespace
+
+Result<Json> Json::Parse(std::string_view text) {
+  // The parser would copy from the null pointer that an empty view may have.
+  if (text.empty()) return Fail(Blame::kCaller, "invalid JSON: nothing there");
+  simdjson::dom::parser parser;
+  element root;
+  const simdjson::error_code error = parser.parse(text.data(), text.size()).get(root);
+  if (error) return Fail(Blame::kCaller, "invalid JSON: {}", simdjson::error_message(error));
+  return Build(root);
+}
+
+std::optional<double> Json::number() const { return std::visit(AsDouble{}, value_); }
+
+std::optional<uint64_t> Json::unsigned_integer() const { return std::visit(AsUnsigned{}, value_); }
+
+const Json* Json::Find(std::string_view key) const {
+  const Object* members = object();
+  if (members == nullptr) return nullptr;
+  const auto found = std::ranges::find(*members, key, &Object::value_type::first);
+  return found == members->end() ? nullptr : &found->second;
+}
+
+void Json::WriteTo(std::string& out) const {
+  JsonWriter writer;
+  std::visit(Write{writer}, value_);
+  out += writer.text();
+}
+
+void JsonWriter::Comma() {
+  if (need_comma_) out_ += ',';
+  need_comma_ = true;
+}
+
+JsonWriter& JsonWriter::BeginObject() {
+  Comma();
+  out_ += '{';
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndObject() {
+  out_ += '}';
+  need_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::BeginArray() {
+  Comma();
+  out_ += '[';
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::EndArray() {
+  out_ += ']';
+  need_comma_ = true;
+  return *this;
+}
+
+JsonWriter& JsonWriter::Key(std::string_view key) {
+  Comma();
+  AppendJsonString(out_, key);
+  out_ += ':';
+  need_comma_ = false;
+  return *this;
+}
+
+JsonWriter& JsonWriter::String(std::string_view value) {
+  Comma();
+  AppendJsonString(out_, value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Int(int64_t value) {
+  Comma();
+  fmt::format_to(std::back_inserter(out_), "{}", value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Unsigned(uint64_t value) {
+  Comma();
+  fmt::format_to(std::back_inserter(out_), "{}", value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Number(double value) {
+  if (!std::isfinite(value)) return Null();
+  Comma();
+  fmt::format_to(std::back_inserter(out_), "{}", value);
+  return *this;
+}
+
+JsonWriter& JsonWriter::Bool(bool value) { return Raw(value ? "true" : "false"); }
+
+JsonWriter& JsonWriter::Null() { return Raw("null"); }
+
+JsonWriter& JsonWriter::Raw(std::string_view json) {
+  Comma();
+  out_ += json;
+  return *this;
+}
+
+}  // namespace fathom

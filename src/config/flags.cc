@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/assignment.h"
+
+namespace fathom {
+namespace {
+
+class FlagReader {
+ public:
+  FlagReader(Command command, std::span<const std::string_view> args)
+      : command_(command), args_(args) {}
+
+  Result<std::vector<Assignment>> Read() {
+    while (next_ < args_.size()) TRY_VOID(ReadOne(args_[next_++]));
+    return std::move(found_);
+  }
+
+ private:
+  Result<> ReadOne(std::string_view arg) {
+    if (!arg.starts_with("--")) return Stray(arg);
+    const size_t equals = std::min(arg.find('='), arg.size());
+    const std::string_view name = arg.substr(2, equals - 2);
+    std::optional<std::string_view> value;
+    if (equals < arg.size()) value = arg.substr(equals + 1);
+
+    if (const Option* option = FindOption(command_, name)) return ReadValue(*option, name, value);
+    if (name.starts_with("no-")) {
+      if (const Option* option = FindOption(command_, name.substr(3))) {
+        return ReadNegation(*option, name, value);
+      }
+    }
+    return NoSuchOption(name);
+  }
+
+  Result<> ReadValue(const Option& option, std::string_view name,
+                     std::optional<std::string_view> value) {
+    if (option.type == OptionType::kFlag) return Add(option, name, value.value_or("true"));
+    if (value) return Add(option, name, *value);
+    if (!HasValueNext()) return MissingValue(option, name);
+    do {
+      TRY_VOID(Add(option, name, args_[next_++]));
+    } while (option.list() && HasValueNext());  // --worker-urls http://a http://b
+    return {};
+  }
+
+  Result<> ReadNegation(const Option& option, std::string_view name,
+                        std::optional<std::string_view> value) {
+    const Origin origin = Origin::Flag(name);
+    if (option.type != OptionType::kFlag) {
+      return std::unexpected(
+          origin.Refuse(fmt::format("no such option; --{} is not a switch", option.name)));
+    }
+    if (value) {
+      return std::unexpected(origin.Refuse(
+          fmt::format("takes no value; write --{} or --no-{}", option.name, option.name)));
+    }
+    return Add(option, name, "false");
+  }
+
+  // "-5" is a value, so that the bounds can refuse it; any other dash starts an option.
+  bool HasValueNext() const {
+    if (next_ == args_.size()) return false;
+    const std::string_view arg = args_[next_];
+    return !arg.starts_with('-') || (arg.size() > 1 && arg[1] >= '0' && arg[1] <= '9');
+  }
+
+  Result<> MissingValue(const Option& option, std::string_view name) const {
+    std::string problem = fmt::format("needs a value: --{} {}", name, option.Placeholder());
+    if (next_ < args_.size()) {
+      problem += fmt::format(" (--{}=VALUE if it starts with a dash)", name);
+    }
+    return std::unexpected(Origin::Flag(name).Refuse(problem));
+  }
+
+  Result<> Stray(std::string_view arg) const {
+    if (arg.size() > 1 && arg.starts_with('-')) {
+      return Fail(Blame::kCaller, "{}: no such option; options are written --name", Shown(arg));
+    }
+    if (arg.find("://") != std::string_view::npos && FindOption(command_, "worker-urls")) {
+      return Fail(Blame::kCaller, "'{}': unexpected argument; did you mean --worker-urls {}?",
+                  Shown(arg), Shown(arg));
+    }
+    return Fail(Blame::kCaller, "'{}': unexpected argument; fathom {} takes only options",
+                Shown(arg), NameOf(command_));
+  }
+
+  Result<> NoSuchOption(std::string_view name) const {
+    const Origin origin = Origin::Flag(name);
+    if (const auto other = CommandWith(name)) {
+      return std::unexpected(origin.Refuse(
+          fmt::format("not an option of {}; it belongs to {}", NameOf(command_), NameOf(*other))));
+    }
+    if (const auto nearest = NearestOption(command_, name)) {
+      return std::unexpected(
+          origin.Refuse(fmt::format("no such option; did you mean --{}?", *nearest)));
+    }
+    return std::unexpected(origin.Refuse(
+        fmt::format("no such option; fathom {} --help lists them", NameOf(command_))));
+  }
+
+  Result<> Add(const Option& option, std::string_view name, std::string_view text) {
+    const auto same = std::ranges::find(found_, &option, &Assignment::option);
+    if (same == found_.end()) {
+      found_.push_back({&option, std::string(text), Origin::Flag(name)});
+    } else if (option.list()) {
+      same->text.append(" ").append(text);
+    } else {
+      *same = {&option, std::string(text), Origin::Flag(name)};
+    }
+    return {};
+  }
+
+  const Command command_;
+  const std::span<const std::string_view> args_;
+  size_t next_ = 0;
+  std::vector<Assignment> found_;
+};
+
+}  // namespace
+
+Result<std::vector<Assignment>> ReadFlags(Command command, std::span<const std::string_view> args) {
+  return FlagReader(command, args).Read();
+}
+
+}  // namespace fathom

@@ -1,0 +1,108 @@
+// Which options are there, and what does each mean?
+//
+// One table (options.cc). Flags, environment variables, YAML keys, help, validation and
+// docs/configuration.md all come from it, so an option that is not in the table does not exist.
+// Everything points into the program text and lives forever.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace fathom {
+
+// Bits, so that a row of the table can belong to several.
+enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4 };
+
+inline constexpr Command kCommands[] = {Command::kServe, Command::kMock, Command::kDemo};
+
+constexpr unsigned operator|(Command a, Command b) {
+  return static_cast<unsigned>(a) | static_cast<unsigned>(b);
+}
+constexpr unsigned operator|(unsigned a, Command b) { return a | static_cast<unsigned>(b); }
+
+std::string_view NameOf(Command command);
+
+enum class OptionType : uint8_t {
+  kFlag,        // --x, --no-x, --x=true
+  kInteger,     // whole number
+  kNumber,      // 0.2
+  kDuration,    // 250ms, 5s, 2m, 1h; a plain number counts seconds
+  kBytes,       // 64MiB, 64MB; a plain number counts bytes
+  kText,        // anything; empty means none
+  kChoice,      // one of a few words
+  kList,        // words, separated by commas or spaces, or given again
+  kSecret,      // text that is never printed
+  kSecretList,  // words that are never printed
+};
+
+// Where help and docs put it, in this order.
+enum class OptionSection : uint8_t {
+  kListening,
+  kWorkers,
+  kRouting,
+  kRelay,
+  kLimits,
+  kRetries,
+  kHealth,
+  kSecurity,
+  kAnswers,
+  kFaults,
+  kTraffic,
+  kLogging,
+};
+
+inline constexpr size_t kOptionSections = 12;
+
+std::string_view NameOf(OptionSection section);
+
+// What Dynamo calls it. A bare number in that variable counts `unit`; empty: as everywhere else.
+struct DynamoName {
+  std::string_view variable = {};
+  std::string_view unit = {};
+};
+
+// Bounds of what counts: durations in seconds, sizes in bytes. Both ends are allowed.
+struct OptionRange {
+  double min = 0;
+  double max = std::numeric_limits<double>::infinity();
+};
+
+// Rows of one name may appear several times (port has another default for mock than for serve);
+// their commands never overlap.
+struct Option {
+  std::string_view name;  // "max-in-flight": the flag, the YAML key, FATHOM_MAX_IN_FLIGHT
+  OptionType type;
+  std::string_view fallback;  // the default, as it would be written
+  OptionRange range = {};
+  std::span<const std::string_view> choices = {};
+  unsigned commands = 0;
+  OptionSection section = OptionSection::kListening;
+  std::string_view placeholder = {};  // what help calls the value; empty: named after the type
+  DynamoName dynamo[2] = {};          // unused ones are empty
+  std::string_view aliases[2] = {};   // other names of the flag; unused ones are empty
+  std::string_view help = {};         // one sentence
+
+  bool BelongsTo(Command command) const { return (commands & static_cast<unsigned>(command)) != 0; }
+  bool secret() const { return type == OptionType::kSecret || type == OptionType::kSecretList; }
+  bool list() const { return type == OptionType::kList || type == OptionType::kSecretList; }
+  std::string EnvironmentName() const;   // "FATHOM_MAX_IN_FLIGHT"
+  std::string_view Placeholder() const;  // "N"
+};
+
+// The table.
+std::span<const Option> Options();
+
+// By name or alias; nullptr if the command has no such option.
+const Option* FindOption(Command command, std::string_view name);
+
+// A command that does have an option of that name, for the error that says so.
+std::optional<Command> CommandWith(std::string_view name);
+
+// The name or alias that was probably meant.
+std::optional<std::string_view> NearestOption(Command command, std::string_view name);
+
+}  // namespace fathom

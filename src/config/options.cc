@@ -1,0 +1,261 @@
+#include "config/option.h"
+
+namespace fathom {
+namespace {
+
+using enum OptionType;
+using enum OptionSection;
+
+constexpr auto kServe = static_cast<unsigned>(Command::kServe);
+constexpr auto kMock = static_cast<unsigned>(Command::kMock);
+constexpr auto kDemo = static_cast<unsigned>(Command::kDemo);
+
+constexpr double kMillisecond = 0.001;
+constexpr double kHour = 3600;
+constexpr double kDay = 24 * kHour;
+constexpr double kYear = 365 * kDay;
+constexpr double kKiB = 1024;
+constexpr double kMiB = 1024 * kKiB;
+constexpr double kGiB = 1024 * kMiB;
+constexpr double kMillion = 1e6;
+
+// kv joins when there is an index to ask. Until then it is refused like any unknown word, whoever
+// asks for it: serving by another rule than the one asked for would be a silent failure.
+constexpr std::string_view kRouterModes[] = {"round-robin", "random", "power-of-two",
+                                             "least-loaded", "direct"};
+constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
+constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
+constexpr std::string_view kLogFormats[] = {"text", "json"};
+
+// clang-format off
+constexpr Option kOptions[] = {
+    // Listening
+    {.name = "host", .type = kText, .fallback = "127.0.0.1", .commands = kServe,
+     .section = kListening, .placeholder = "HOST", .dynamo = {{"DYN_HTTP_HOST"}},
+     .aliases = {"http-host"},
+     .help = "Address to listen on; 0.0.0.0 or :: for every interface."},
+    {.name = "port", .type = kInteger, .fallback = "8000", .range = {0, 65535}, .commands = kServe,
+     .section = kListening, .placeholder = "PORT", .dynamo = {{"DYN_HTTP_PORT"}},
+     .aliases = {"http-port"},
+     .help = "Port to listen on; 0 picks a free one."},
+    {.name = "host", .type = kText, .fallback = "127.0.0.1", .commands = kMock,
+     .section = kListening, .placeholder = "HOST",
+     .help = "Address to listen on."},
+    {.name = "port", .type = kInteger, .fallback = "8100", .range = {0, 65535}, .commands = kMock,
+     .section = kListening, .placeholder = "PORT",
+     .help = "Port to listen on; 0 picks a free one."},
+    {.name = "port", .type = kInteger, .fallback = "0", .range = {0, 65535}, .commands = kDemo,
+     .section = kListening, .placeholder = "PORT",
+     .help = "Port of the router; 0 picks a free one."},
+    {.name = "admin-listen", .type = kText, .fallback = "", .commands = kServe,
+     .section = kListening, .placeholder = "HOST:PORT",
+     .help = "Serve the admin and debug routes here instead of on the main port."},
+    {.name = "threads", .type = kInteger, .fallback = "0", .range = {0, 256},
+     .commands = kServe | kMock, .section = kListening,
+     .help = "Event loops; 0 means one per core."},
+    {.name = "config", .type = kText, .fallback = "", .commands = kServe,
+     .section = kListening, .placeholder = "FILE",
+     .help = "YAML file with options, and workers as maps under the key workers."},
+    {.name = "print-config", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kListening,
+     .help = "Print every option with its value and where that came from, then exit."},
+
+    // Workers
+    {.name = "worker-urls", .type = kList, .fallback = "", .commands = kServe,
+     .section = kWorkers, .placeholder = "URL...",
+     .help = "Engines to route to, added to the workers of the YAML file."},
+    {.name = "workers", .type = kInteger, .fallback = "2", .range = {1, 64}, .commands = kDemo,
+     .section = kWorkers,
+     .help = "Mock workers to run."},
+
+    // Routing
+    {.name = "router-mode", .type = kChoice, .fallback = "round-robin", .choices = kRouterModes,
+     .commands = kServe, .section = kRouting, .placeholder = "MODE",
+     .dynamo = {{"DYN_ROUTER_MODE"}},
+     .help = "How a worker is chosen."},
+    {.name = "router-mode", .type = kChoice, .fallback = "round-robin", .choices = kRouterModes,
+     .commands = kDemo, .section = kRouting, .placeholder = "MODE",
+     .help = "How a worker is chosen."},
+    {.name = "session-affinity-ttl", .type = kDuration, .fallback = "10m", .range = {0, kYear},
+     .commands = kServe, .section = kRouting,
+     .dynamo = {{"DYN_ROUTER_SESSION_AFFINITY_TTL_SECS"}},
+     .aliases = {"router-session-affinity-ttl-secs"},
+     .help = "How long a session that names itself stays with its worker after its last request; "
+             "0 turns affinity off."},
+    {.name = "seed", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kServe,
+     .section = kRouting,
+     .help = "Seed of the random choices, so that a run can be repeated; 0 takes a random one."},
+
+    // Relay
+    {.name = "connect-timeout", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
+     .commands = kServe, .section = kRelay,
+     .help = "How long connecting to a worker may take."},
+    {.name = "first-byte-timeout", .type = kDuration, .fallback = "600s",
+     .range = {kMillisecond, kYear}, .commands = kServe, .section = kRelay,
+     .help = "How long a worker may take until the first byte of its answer's body."},
+    {.name = "idle-timeout", .type = kDuration, .fallback = "120s", .range = {kMillisecond, kYear},
+     .commands = kServe, .section = kRelay,
+     .help = "How long a worker may be silent inside an answer."},
+    {.name = "request-timeout", .type = kDuration, .fallback = "3600s",
+     .range = {kMillisecond, kYear}, .commands = kServe, .section = kRelay,
+     .help = "How long a request may take in all."},
+    {.name = "write-timeout", .type = kDuration, .fallback = "300s", .range = {kMillisecond, kYear},
+     .commands = kServe, .section = kRelay,
+     .help = "How long a client that does not take what it is sent is kept."},
+    {.name = "keep-alive-timeout", .type = kDuration, .fallback = "75s",
+     .range = {kMillisecond, kDay}, .commands = kServe, .section = kRelay,
+     .help = "How long an idle client connection is kept."},
+    // uvicorn, which most engines run on, closes after 5 s: we must be the first to let go.
+    {.name = "upstream-keep-alive-timeout", .type = kDuration, .fallback = "4s",
+     .range = {0, kDay}, .commands = kServe, .section = kRelay,
+     .help = "How long an idle connection to a worker is kept; keep it below the worker's own "
+             "timeout, which is 5s by default under uvicorn."},
+    {.name = "pool-size", .type = kInteger, .fallback = "256", .range = {0, 65536},
+     .commands = kServe, .section = kRelay,
+     .help = "Idle connections kept per worker and thread."},
+    {.name = "silent-stream-grace", .type = kDuration, .fallback = "5s", .range = {0, kHour},
+     .commands = kServe, .section = kRelay,
+     .help = "How long a silent answer is still waited for once its worker's listener is gone."},
+    {.name = "drain-timeout", .type = kDuration, .fallback = "30s", .range = {0, kDay},
+     .commands = kServe, .section = kRelay,
+     .dynamo = {{"DYN_HTTP_GRACEFUL_SHUTDOWN_TIMEOUT_SECS"}},
+     .help = "How long running requests may take to finish after a signal to stop."},
+
+    // Limits
+    {.name = "max-in-flight", .type = kInteger, .fallback = "10000", .range = {1, kMillion},
+     .commands = kServe, .section = kLimits,
+     .help = "Requests being served at once; more of them wait."},
+    {.name = "max-waiting", .type = kInteger, .fallback = "1000", .range = {0, kMillion},
+     .commands = kServe, .section = kLimits,
+     .help = "Requests that may wait for their turn; more of them are refused."},
+    {.name = "queue-timeout", .type = kDuration, .fallback = "30s", .range = {0, kDay},
+     .commands = kServe, .section = kLimits,
+     .help = "How long a request may wait for its turn."},
+    {.name = "max-connections", .type = kInteger, .fallback = "20000", .range = {1, kMillion},
+     .commands = kServe, .section = kLimits,
+     .help = "Client connections open at once."},
+    {.name = "max-body-size", .type = kBytes, .fallback = "192MiB", .range = {kKiB, 64 * kGiB},
+     .commands = kServe, .section = kLimits, .dynamo = {{"DYN_HTTP_BODY_LIMIT_MB", "MiB"}},
+     .help = "Largest request body."},
+    {.name = "max-head-size", .type = kBytes, .fallback = "64KiB", .range = {kKiB, kMiB},
+     .commands = kServe, .section = kLimits,
+     .help = "Largest request or answer head: the first line and all headers."},
+    {.name = "head-timeout", .type = kDuration, .fallback = "10s", .range = {kMillisecond, kHour},
+     .commands = kServe, .section = kLimits,
+     .help = "How long a client may take to send its request's head."},
+    {.name = "body-timeout", .type = kDuration, .fallback = "30s", .range = {kMillisecond, kHour},
+     .commands = kServe, .section = kLimits,
+     .help = "How long a client may make no progress on its request's body."},
+
+    // Retries
+    {.name = "retry-attempts", .type = kInteger, .fallback = "3", .range = {1, 10},
+     .commands = kServe, .section = kRetries,
+     .help = "Tries in all for a request whose worker fails before the first byte."},
+    {.name = "retry-budget", .type = kNumber, .fallback = "0.2", .range = {0, 1},
+     .commands = kServe, .section = kRetries,
+     .help = "Retries allowed per request on average, so that an outage is not multiplied."},
+    {.name = "circuit-breaker-failures", .type = kInteger, .fallback = "5", .range = {1, kMillion},
+     .commands = kServe, .section = kRetries,
+     .help = "Failures in a row after which a worker gets no requests for a while."},
+    {.name = "circuit-breaker-open", .type = kDuration, .fallback = "5s",
+     .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kRetries,
+     .help = "How long such a worker is left alone before one request tries it again."},
+
+    // Health
+    {.name = "health-check-interval", .type = kDuration, .fallback = "2s",
+     .range = {50 * kMillisecond, kHour}, .commands = kServe, .section = kHealth,
+     .help = "Time between two health checks of a worker."},
+    {.name = "health-check-timeout", .type = kDuration, .fallback = "2s",
+     .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kHealth,
+     .help = "How long a worker may take to answer a health check."},
+    {.name = "health-check-failures", .type = kInteger, .fallback = "2", .range = {1, 1000},
+     .commands = kServe, .section = kHealth,
+     .help = "Failed checks in a row after which a worker is unhealthy."},
+    {.name = "health-check-path", .type = kText, .fallback = "/health", .commands = kServe,
+     .section = kHealth, .placeholder = "PATH",
+     .help = "Path that a health check asks for."},
+
+    // Security
+    {.name = "tls-cert", .type = kText, .fallback = "", .commands = kServe, .section = kSecurity,
+     .placeholder = "FILE", .dynamo = {{"DYN_TLS_CERT_PATH"}}, .aliases = {"tls-cert-path"},
+     .help = "Certificate chain in PEM; with tls-key, the port speaks HTTPS."},
+    {.name = "tls-key", .type = kText, .fallback = "", .commands = kServe, .section = kSecurity,
+     .placeholder = "FILE", .dynamo = {{"DYN_TLS_KEY_PATH"}}, .aliases = {"tls-key-path"},
+     .help = "Private key in PEM that belongs to tls-cert."},
+    {.name = "api-key", .type = kSecretList, .fallback = "", .commands = kServe,
+     .section = kSecurity,
+     .help = "Client keys, of which a request must present one as a bearer token; without any, "
+             "everyone may ask."},
+    {.name = "api-keys-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "FILE",
+     .help = "File with more client keys, one per line."},
+    {.name = "admin-key", .type = kSecret, .fallback = "", .commands = kServe,
+     .section = kSecurity,
+     .help = "Key that the admin and debug routes ask for."},
+    {.name = "api-key", .type = kSecret, .fallback = "", .commands = kMock, .section = kSecurity,
+     .help = "Key that requests must present as a bearer token."},
+
+    // Answers
+    {.name = "model", .type = kList, .fallback = "mock-model", .commands = kMock,
+     .section = kAnswers, .placeholder = "NAME...",
+     .help = "Models it claims to serve."},
+    {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
+     .commands = kMock, .section = kAnswers, .placeholder = "ENGINE",
+     .help = "Engine whose routes and answers are imitated."},
+    {.name = "name", .type = kText, .fallback = "", .commands = kMock, .section = kAnswers,
+     .help = "Who it says it is in its answers; the port if empty."},
+    {.name = "tokens", .type = kInteger, .fallback = "32", .range = {0, kMillion},
+     .commands = kMock, .section = kAnswers,
+     .help = "Length of an answer whose request names none."},
+    {.name = "first-token-delay", .type = kDuration, .fallback = "50ms", .range = {0, kHour},
+     .commands = kMock | kDemo, .section = kAnswers,
+     .help = "Pause before the first token."},
+    {.name = "token-interval", .type = kDuration, .fallback = "10ms", .range = {0, kHour},
+     .commands = kMock | kDemo, .section = kAnswers,
+     .help = "Pause between tokens."},
+    {.name = "chunk-bytes", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kAnswers,
+     .help = "Pad every token to so many bytes."},
+
+    // Faults
+    {.name = "fail-rate", .type = kNumber, .fallback = "0", .range = {0, 1}, .commands = kMock,
+     .section = kFaults,
+     .help = "Share of requests answered with 500."},
+    {.name = "hang-rate", .type = kNumber, .fallback = "0", .range = {0, 1}, .commands = kMock,
+     .section = kFaults,
+     .help = "Share of requests accepted and never answered."},
+    {.name = "die-after-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kFaults,
+     .help = "Close the connection after so many tokens; 0 means never."},
+    {.name = "drain-abort", .type = kFlag, .fallback = "false", .commands = kMock,
+     .section = kFaults,
+     .help = "Answer 200 with finish_reason abort and no tokens, as an engine that is draining."},
+    {.name = "busy", .type = kFlag, .fallback = "false", .commands = kMock, .section = kFaults,
+     .help = "Answer 503 to everything."},
+
+    // Traffic
+    {.name = "concurrency", .type = kInteger, .fallback = "10", .range = {1, 10000},
+     .commands = kDemo, .section = kTraffic,
+     .help = "Requests in flight at once."},
+    {.name = "seconds", .type = kInteger, .fallback = "0", .range = {0, kYear}, .commands = kDemo,
+     .section = kTraffic,
+     .help = "Stop after so many seconds; 0 runs until interrupted."},
+
+    // Logging
+    {.name = "log-level", .type = kChoice, .fallback = "info", .choices = kLogLevels,
+     .commands = kServe | kMock | kDemo, .section = kLogging, .placeholder = "LEVEL",
+     .help = "Least severe records to write."},
+    {.name = "log-format", .type = kChoice, .fallback = "text", .choices = kLogFormats,
+     .commands = kServe | kMock, .section = kLogging, .placeholder = "FORMAT",
+     .help = "Records for people or for machines."},
+    {.name = "log-requests", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kLogging,
+     .help = "Write one INFO record per request."},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Option> Options() { return kOptions; }
+
+}  // namespace fathom

@@ -1,0 +1,83 @@
+// What did the operator ask for?
+//
+// Every option of one command has a value here, from whichever source was strongest, and the name
+// of that source. A name that the command does not have, or a getter of the wrong type, is a bug
+// of ours and stops the process.
+//
+// Threads  Immutable once loaded; share it by const reference.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/option.h"
+#include "config/option_value.h"
+
+namespace fathom {
+
+// One worker as the operator wrote it. What is set here beats what the engine reports.
+struct WorkerEntry {
+  std::string url;
+  std::optional<std::string> kv_events;
+  std::optional<std::string> kv_events_replay;
+  std::optional<std::string> kv_events_topic;
+  std::optional<std::string> api_key_env;  // the variable that holds the key, not the key
+  std::optional<std::string> ca_file;
+  std::string origin;  // "flag --worker-urls", "config.yaml:12"
+};
+
+class Settings {
+ public:
+  // The defaults. LoadSettings (config/sources.h) is how a program gets real ones.
+  explicit Settings(Command command);
+
+  Command command() const { return command_; }
+
+  bool Flag(std::string_view name) const;
+  int64_t Integer(std::string_view name) const;
+  double Number(std::string_view name) const;
+  Duration Time(std::string_view name) const;
+  uint64_t Bytes(std::string_view name) const;
+  const std::string& Text(std::string_view name) const;
+  const std::string& Choice(std::string_view name) const;
+  const std::vector<std::string>& List(std::string_view name) const;
+  // Apart from Text and List, so that every use of a key can be found. Empty means none.
+  const std::string& Secret(std::string_view name) const;
+  const std::vector<std::string>& Secrets(std::string_view name) const;
+
+  // "default", "flag --port", "environment DYN_HTTP_PORT", "config.yaml:12".
+  const std::string& OriginOf(std::string_view name) const;
+  // As FormatValue writes it: secrets hidden.
+  std::string Shown(std::string_view name) const;
+
+  const std::vector<WorkerEntry>& workers() const { return workers_; }
+
+  void Set(const Option& option, OptionValue value, std::string origin);
+  // Refuses what is not an http(s) URL, and a URL that is already there.
+  Result<> AddWorker(WorkerEntry entry);
+
+ private:
+  struct Setting {
+    const Option* option;
+    OptionValue value;
+    std::string origin;
+  };
+
+  const Setting& Find(std::string_view name) const;
+  template <class T>
+  const T& Get(std::string_view name, OptionType type) const;
+
+  Command command_;
+  std::map<std::string_view, Setting, std::less<>> settings_;
+  std::vector<WorkerEntry> workers_;
+};
+
+// What no single option can say: options that need each other, text that must have a form.
+Result<> Validate(const Settings& settings);
+
+}  // namespace fathom

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "config/assignment.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kPrefix = "FATHOM_";
+
+const Option* FindVariable(Command command, std::string_view variable) {
+  const auto found = std::ranges::find_if(Options(), [&](const Option& option) {
+    return option.BelongsTo(command) && option.EnvironmentName() == variable;
+  });
+  return found == Options().end() ? nullptr : &*found;
+}
+
+bool BelongsToAnyCommand(std::string_view variable) {
+  return std::ranges::any_of(
+      Options(), [&](const Option& option) { return option.EnvironmentName() == variable; });
+}
+
+// FATHOM_MAX_IN_FLIGHT -> max-in-flight. Names are compared without the prefix, which would make
+// everything look alike.
+std::string OptionNameOf(std::string_view variable) {
+  std::string name(variable.substr(kPrefix.size()));
+  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return name;
+}
+
+Error NoSuchVariable(Command command, std::string_view variable) {
+  const Origin origin = Origin::Variable(variable);
+  const auto nearest = NearestOption(command, OptionNameOf(variable));
+  if (!nearest) {
+    return origin.Refuse(
+        fmt::format("no such variable; fathom {} --help lists them", NameOf(command)));
+  }
+  return origin.Refuse(fmt::format("no such variable; did you mean {}?",
+                                   FindOption(command, *nearest)->EnvironmentName()));
+}
+
+// Compose files and manifests write NAME= for "not set". An empty key is refused instead: it
+// would quietly leave the door open.
+bool IsUnset(const Option& option, std::string_view value) {
+  return value.empty() && !option.secret();
+}
+
+}  // namespace
+
+Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment) {
+  std::vector<Assignment> found;
+  for (const auto& [variable, value] : environment) {
+    if (!variable.starts_with(kPrefix)) continue;
+    if (const Option* option = FindVariable(command, variable)) {
+      if (!IsUnset(*option, value)) found.push_back({option, value, Origin::Variable(variable)});
+    } else if (!BelongsToAnyCommand(variable)) {
+      return std::unexpected(NoSuchVariable(command, variable));
+    }
+  }
+  return found;
+}
+
+std::vector<Assignment> ReadDynamoVariables(Command command, const Environment& environment) {
+  std::vector<Assignment> found;
+  for (const Option& option : Options()) {
+    if (!option.BelongsTo(command)) continue;
+    for (const auto& [variable, unit] : option.dynamo) {
+      const auto value = environment.find(variable);
+      if (variable.empty() || value == environment.end() || value->second.empty()) continue;
+      found.push_back({&option, value->second, Origin::Variable(variable), unit});
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace fathom

@@ -1,0 +1,58 @@
+#include "discovery/directory.h"
+
+namespace fathom {
+
+Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
+  TRY(Url url, Url::Parse(request.url));
+  WorkerSpec spec;
+  spec.url = url.ToString();
+  spec.host_header = url.HostHeader();
+  spec.base_path = url.path;
+  spec.ca_file = request.ca_file;
+  spec.api_key_env = request.api_key_env;
+  spec.kv_events = request.kv_events;
+  spec.kv_events_replay = request.kv_events_replay;
+  spec.kv_events_topic = request.kv_events_topic;
+  if (!request.api_key_env.empty()) {
+    const auto key = environment_(request.api_key_env);
+    if (!key || key->empty()) {
+      return Fail(Blame::kCaller, "worker {}: api_key_env names {}, which is not set", spec.url,
+                  request.api_key_env);
+    }
+    spec.api_key = *key;
+  }
+  std::shared_ptr<const TlsClientContext> tls;
+  if (url.tls()) {
+    TRY(tls, TlsClientContext::Create(request.ca_file));
+  } else if (!request.ca_file.empty()) {
+    return Fail(Blame::kCaller, "worker {}: ca_file is for https:// workers", spec.url);
+  }
+  TRY(auto worker, fleet_.Add(std::move(spec)));
+  auto endpoint = std::make_shared<const Endpoint>(Endpoint{std::move(url), std::move(tls)});
+  {
+    const std::lock_guard lock(mutex_);
+    endpoints_[worker->id()] = endpoint;
+  }
+  log_.Info("Worker added", {{"worker_id", worker->id().value()}, {"url", worker->spec().url}});
+  prober_.Watch(worker, std::move(endpoint));
+  return worker;
+}
+
+bool Directory::Leave(WorkerId id) {
+  if (!fleet_.Remove(id)) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    endpoints_.erase(id);
+  }
+  prober_.Forget(id);
+  log_.Info("Worker removed", {{"worker_id", id.value()}});
+  return true;
+}
+
+std::shared_ptr<const Endpoint> Directory::Find(WorkerId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = endpoints_.find(id);
+  return found == endpoints_.end() ? nullptr : found->second;
+}
+
+}  // namespace fathom

@@ -1,0 +1,53 @@
+// Brings workers into the fleet and takes them out, from a list, a file or an admin call.
+//
+// Threads  Join(), Leave() and Find() from any. Probes run on the control loop.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "discovery/prober.h"
+#include "fleet/fleet.h"
+#include "http/client_connection.h"
+
+namespace fathom {
+
+// A worker as an operator describes it.
+struct WorkerRequest {
+  std::string url;
+  std::optional<std::string> kv_events;
+  std::optional<std::string> kv_events_replay;
+  std::optional<std::string> kv_events_topic;
+  std::string api_key_env;
+  std::string ca_file;
+};
+
+class Directory {
+ public:
+  using ReadEnvironment = std::function<std::optional<std::string>(const std::string&)>;
+
+  Directory(Fleet& fleet, Prober& prober, ReadEnvironment environment, Log& log)
+      : fleet_(fleet), prober_(prober), environment_(std::move(environment)), log_(log) {}
+
+  // Checks everything that can be wrong with the description before anything is changed.
+  Result<std::shared_ptr<Worker>> Join(const WorkerRequest& request);
+  bool Leave(WorkerId id);
+
+  // How to reach a worker; null once it has left.
+  std::shared_ptr<const Endpoint> Find(WorkerId id) const;
+
+ private:
+  Fleet& fleet_;
+  Prober& prober_;
+  const ReadEnvironment environment_;
+  Log& log_;
+  mutable std::mutex mutex_;
+  std::unordered_map<WorkerId, std::shared_ptr<const Endpoint>> endpoints_;  // guarded by mutex_
+};
+
+}  // namespace fathom

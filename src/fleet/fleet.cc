@@ -1,0 +1,124 @@
+#include "fleet/fleet.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fathom {
+
+std::string_view Name(WorkerState state) {
+  switch (state) {
+    case WorkerState::kProbing:
+      return "probing";
+    case WorkerState::kReady:
+      return "ready";
+    case WorkerState::kUnhealthy:
+      return "unhealthy";
+  }
+  return "unknown";
+}
+
+FleetSnapshot::FleetSnapshot(std::vector<Member> members) : members_(std::move(members)) {
+  for (const Member& member : members_) {
+    for (const std::string& model : member.models) by_model_.try_emplace(model);
+  }
+  for (const Member& member : members_) {
+    if (member.state != WorkerState::kReady) continue;
+    routable_.push_back(&member);
+    if (member.any_model) {
+      any_model_.push_back(&member);
+      for (auto& [model, serving] : by_model_) serving.push_back(&member);
+      continue;
+    }
+    for (const std::string& model : member.models) by_model_[model].push_back(&member);
+  }
+}
+
+const std::vector<const Member*>& FleetSnapshot::Serving(std::string_view model) const {
+  if (model.empty()) return routable_;
+  const auto found = by_model_.find(model);
+  return found == by_model_.end() ? any_model_ : found->second;
+}
+
+const Member* FleetSnapshot::Find(WorkerId id) const {
+  const auto at = std::find_if(members_.begin(), members_.end(),
+                               [id](const Member& m) { return m.worker->id() == id; });
+  return at == members_.end() ? nullptr : &*at;
+}
+
+bool FleetSnapshot::KnowsModel(std::string_view model) const {
+  return model.empty() || !any_model_.empty() || by_model_.contains(model);
+}
+
+Fleet::Fleet(const BreakerOptions& breaker)
+    : breaker_(breaker), snapshot_(std::make_shared<FleetSnapshot>(std::vector<Member>())) {}
+
+Result<std::shared_ptr<Worker>> Fleet::Add(WorkerSpec spec) {
+  const std::lock_guard lock(mutex_);
+  if (members_.size() >= kMaxWorkers) {
+    return Fail(Blame::kOverload, "the fleet has {} workers already, which is the limit",
+                kMaxWorkers);
+  }
+  if (Find(WorkerId::OfUrl(spec.url)) != nullptr) {
+    return Fail(Blame::kCaller, "worker {} is in the fleet already", spec.url);
+  }
+  auto worker = std::make_shared<Worker>(std::move(spec), breaker_);
+  members_.push_back(Member{.worker = worker});
+  Publish();
+  return worker;
+}
+
+bool Fleet::Remove(WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  const size_t removed =
+      std::erase_if(members_, [id](const Member& m) { return m.worker->id() == id; });
+  if (removed > 0) Publish();
+  return removed > 0;
+}
+
+void Fleet::SetHealthy(WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  Member* const member = Find(id);
+  if (member == nullptr || member->state == WorkerState::kReady) return;
+  member->state = WorkerState::kReady;
+  member->cause.clear();
+  Publish();
+}
+
+void Fleet::SetUnhealthy(WorkerId id, std::string cause) {
+  const std::lock_guard lock(mutex_);
+  Member* const member = Find(id);
+  if (member == nullptr) return;
+  if (member->state == WorkerState::kUnhealthy && member->cause == cause) return;
+  member->state = WorkerState::kUnhealthy;
+  member->cause = std::move(cause);
+  Publish();
+}
+
+void Fleet::SetModels(WorkerId id, ModelReport report) {
+  const std::lock_guard lock(mutex_);
+  Member* const member = Find(id);
+  if (member == nullptr) return;
+  if (member->models == report.models && member->any_model == report.any_model) return;
+  member->models = std::move(report.models);
+  member->model_cards = std::move(report.cards);
+  member->any_model = report.any_model;
+  Publish();
+}
+
+std::shared_ptr<const FleetSnapshot> Fleet::Current() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+Member* Fleet::Find(WorkerId id) {
+  const auto at = std::find_if(members_.begin(), members_.end(),
+                               [id](const Member& m) { return m.worker->id() == id; });
+  return at == members_.end() ? nullptr : &*at;
+}
+
+void Fleet::Publish() {
+  snapshot_ = std::make_shared<FleetSnapshot>(members_);
+  version_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace fathom

@@ -1,0 +1,114 @@
+// Who is in the fleet, who can be routed to, and which model lives where.
+//
+// Changes are rare and go through Fleet; each makes a new immutable FleetSnapshot. Readers look at
+// snapshots only, through a FleetReader of their own, which costs one atomic load when nothing has
+// changed.
+//
+// Threads  Fleet: any. FleetReader: one each.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/worker.h"
+
+namespace fathom {
+
+enum class WorkerState : uint8_t {
+  kProbing,    // nothing known yet
+  kReady,      // can be routed to
+  kUnhealthy,  // fails its health checks
+};
+
+std::string_view Name(WorkerState state);
+
+// A worker as a snapshot sees it.
+struct Member {
+  std::shared_ptr<Worker> worker;
+  WorkerState state = WorkerState::kProbing;
+  std::string cause;                     // why it is unhealthy, for operators
+  std::vector<std::string> models;       // sorted; what it serves, as it reported
+  std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
+  bool any_model = false;                // it cannot say what it serves: assume everything
+};
+
+class FleetSnapshot {
+ public:
+  explicit FleetSnapshot(std::vector<Member> members);
+
+  const std::vector<Member>& members() const { return members_; }
+  // Routable workers that serve the model; an empty model asks for all of them.
+  const std::vector<const Member*>& Serving(std::string_view model) const;
+  const Member* Find(WorkerId id) const;
+  bool KnowsModel(std::string_view model) const;  // some worker serves it, routable or not
+  size_t routable() const { return routable_.size(); }
+
+ private:
+  std::vector<Member> members_;
+  std::vector<const Member*> routable_;
+  std::vector<const Member*> any_model_;  // routable and able to serve whatever is asked
+  std::map<std::string, std::vector<const Member*>, std::less<>> by_model_;
+};
+
+class Fleet {
+ public:
+  static constexpr size_t kMaxWorkers = 4096;
+
+  explicit Fleet(const BreakerOptions& breaker);
+
+  // The worker's id; an error if it is there already or the fleet is full.
+  Result<std::shared_ptr<Worker>> Add(WorkerSpec spec);
+  bool Remove(WorkerId id);
+
+  void SetHealthy(WorkerId id);
+  void SetUnhealthy(WorkerId id, std::string cause);
+  struct ModelReport {
+    std::vector<std::string> models;
+    std::vector<std::string> cards;
+    bool any_model = false;
+  };
+  // Makes a new snapshot only if something has changed.
+  void SetModels(WorkerId id, ModelReport report);
+
+  std::shared_ptr<const FleetSnapshot> Current() const;
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  Member* Find(WorkerId id);  // mutex_ held
+  void Publish();             // mutex_ held
+
+  const BreakerOptions breaker_;
+  mutable std::mutex mutex_;
+  std::vector<Member> members_;                    // guarded by mutex_
+  std::shared_ptr<const FleetSnapshot> snapshot_;  // guarded by mutex_
+  std::atomic<uint64_t> version_{
+      0};  // raised (release) after snapshot_ changed; pairs with version()
+};
+
+class FleetReader {
+ public:
+  explicit FleetReader(const Fleet& fleet) : fleet_(fleet) {}
+
+  // The newest snapshot. Copy the pointer to keep it across a wait.
+  const std::shared_ptr<const FleetSnapshot>& Get() {
+    if (const uint64_t version = fleet_.version(); version != version_ || !snapshot_) {
+      version_ = version;
+      snapshot_ = fleet_.Current();
+    }
+    return snapshot_;
+  }
+
+ private:
+  const Fleet& fleet_;
+  uint64_t version_ = 0;
+  std::shared_ptr<const FleetSnapshot> snapshot_;
+};
+
+}  // namespace fathom

@@ -1,0 +1,229 @@
+#include "gateway/admin.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+
+#include "base/text.h"
+#include "base/version.h"
+#include "codec/json.h"
+#include "gateway/openai_error.h"
+
+namespace fathom {
+namespace {
+
+Answer MethodNotAllowed(std::string_view allowed) {
+  Answer answer = OpenAiError(405, "method_not_allowed", fmt::format("use {} here", allowed));
+  answer.headers.emplace_back("allow", std::string(allowed));
+  return answer;
+}
+
+void WriteWorker(JsonWriter& w, const Member& member) {
+  const Worker& worker = *member.worker;
+  w.BeginObject().Key("id").Unsigned(worker.id().value());
+  w.Key("url").String(worker.spec().url);
+  w.Key("models").BeginArray();
+  for (const std::string& model : member.models) w.String(model);
+  w.EndArray();
+  w.Key("state").String(Name(member.state));
+  w.Key("cause");
+  member.cause.empty() ? w.Null() : w.String(member.cause);
+  w.Key("circuit").String(worker.breaker.open() ? "open" : "closed");
+  w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
+  w.Key("requests").Unsigned(worker.requests.Value());
+  w.EndObject();
+}
+
+void WriteWorkers(JsonWriter& w, const FleetSnapshot& fleet) {
+  w.Key("workers").BeginArray();
+  for (const Member& member : fleet.members()) WriteWorker(w, member);
+  w.EndArray();
+}
+
+// A worker entry, the same map as in the configuration file.
+Result<WorkerRequest> ReadWorkerRequest(std::string_view body) {
+  TRY(const Json json, Json::Parse(body));
+  WorkerRequest request;
+  if (json.string() != nullptr) {
+    request.url = *json.string();
+    return request;
+  }
+  if (json.object() == nullptr) {
+    return Fail(Blame::kCaller, R"(send a worker as {{"url": "http://host:port"}})");
+  }
+  constexpr std::array<std::string_view, 6> kKeys = {
+      "url", "kv_events", "kv_events_replay", "kv_events_topic", "api_key_env", "ca_file"};
+  for (const auto& [key, value] : *json.object()) {
+    if (value.string() == nullptr) return Fail(Blame::kCaller, "'{}' must be a string", key);
+    const std::string& text = *value.string();
+    if (key == "url") {
+      request.url = text;
+    } else if (key == "kv_events") {
+      request.kv_events = text;
+    } else if (key == "kv_events_replay") {
+      request.kv_events_replay = text;
+    } else if (key == "kv_events_topic") {
+      request.kv_events_topic = text;
+    } else if (key == "api_key_env") {
+      request.api_key_env = text;
+    } else if (key == "ca_file") {
+      request.ca_file = text;
+    } else {
+      const auto near = Nearest(key, kKeys);
+      return Fail(Blame::kCaller, "a worker has no '{}'{}", key,
+                  near ? fmt::format("; did you mean '{}'?", *near) : "");
+    }
+  }
+  if (request.url.empty()) return Fail(Blame::kCaller, "'url' is missing");
+  return request;
+}
+
+}  // namespace
+
+Answer AdminPages::Respond(const RequestHead& head, std::string_view path, std::string_view body,
+                           Scope scope) {
+  const bool get = head.method == "GET" || head.method == "HEAD";
+  if (path == "/live")
+    return get ? Answer{.body = R"({"status":"live"})"} : MethodNotAllowed("GET");
+  if (path == "/ready") return get ? Ready() : MethodNotAllowed("GET");
+  if (path == "/health") {
+    if (!get) return MethodNotAllowed("GET");
+    return Health(scope == Scope::kAll && context_.admin_keys.Admits(head));
+  }
+  if (path == "/metrics") {
+    if (!get) return MethodNotAllowed("GET");
+    return {.content_type = std::string(Exposition::kContentType),
+            .body = context_.registry.Render()};
+  }
+  if (path == "/v1/models" || path.starts_with("/v1/models/")) {
+    if (!get) return MethodNotAllowed("GET");
+    if (!context_.api_keys.Admits(head)) {
+      return OpenAiError(401, "invalid_api_key", "a valid API key is required in Authorization");
+    }
+    return Models(path);
+  }
+  if (scope == Scope::kAll && (path == "/workers" || path.starts_with("/workers/"))) {
+    if (!context_.admin_keys.Admits(head)) {
+      return OpenAiError(401, "invalid_admin_key", "the admin key is required in Authorization");
+    }
+    return Workers(head, path, body);
+  }
+  if (path.starts_with("/v1/")) return MethodNotAllowed("POST");
+  return OpenAiError(404, "not_found", "there is nothing at this path");
+}
+
+Answer AdminPages::Ready() const {
+  if (context_.draining.load(std::memory_order_relaxed)) {
+    return {.status = 503, .body = R"({"status":"draining"})"};
+  }
+  if (context_.fleet.Current()->routable() == 0) {
+    return {.status = 503, .body = R"({"status":"no worker is ready"})"};
+  }
+  return {.body = R"({"status":"ready"})"};
+}
+
+Answer AdminPages::Health(bool with_workers) const {
+  const auto fleet = context_.fleet.Current();
+  const size_t ready = fleet->routable();
+  const std::string_view status = ready == 0                        ? "down"
+                                  : ready < fleet->members().size() ? "degraded"
+                                                                    : "ok";
+  JsonWriter w;
+  w.BeginObject().Key("status").String(status).Key("version").String(kVersion);
+  w.Key("draining").Bool(context_.draining.load(std::memory_order_relaxed));
+  w.Key("requests_in_flight").Int(context_.admission.inside());
+  w.Key("requests_waiting").Int(context_.admission.waiting());
+  w.Key("workers_ready").Unsigned(ready).Key("workers_total").Unsigned(fleet->members().size());
+  if (with_workers) WriteWorkers(w, *fleet);
+  w.EndObject();
+  return {.status = ready == 0 ? 503 : 200, .body = w.Take()};
+}
+
+// Each model once, as the first worker that serves it describes it.
+Answer AdminPages::Models(std::string_view path) const {
+  const auto fleet = context_.fleet.Current();
+  std::map<std::string_view, std::string_view> cards;
+  for (const Member& member : fleet->members()) {
+    if (member.state != WorkerState::kReady) continue;
+    for (size_t i = 0; i < member.models.size(); ++i) {
+      cards.try_emplace(member.models[i], member.model_cards[i]);
+    }
+  }
+  constexpr std::string_view kOne = "/v1/models/";
+  if (path.starts_with(kOne)) {
+    const std::string_view id = path.substr(kOne.size());
+    const auto found = cards.find(id);
+    if (found != cards.end()) return {.body = std::string(found->second)};
+    return OpenAiError(404, "model_not_found", fmt::format("no worker serves the model '{}'", id),
+                       "model");
+  }
+  JsonWriter w;
+  w.BeginObject().Key("object").String("list").Key("data").BeginArray();
+  for (const auto& [id, card] : cards) w.Raw(card);
+  w.EndArray().EndObject();
+  return {.body = w.Take()};
+}
+
+Answer AdminPages::Workers(const RequestHead& head, std::string_view path, std::string_view body) {
+  constexpr std::string_view kOne = "/workers/";
+  if (path.starts_with(kOne)) {
+    if (head.method != "DELETE") return MethodNotAllowed("DELETE");
+    return RemoveWorker(path.substr(kOne.size()));
+  }
+  if (head.method == "POST") return AddWorker(body);
+  if (head.method != "GET") return MethodNotAllowed("GET, POST");
+  JsonWriter w;
+  w.BeginObject();
+  WriteWorkers(w, *context_.fleet.Current());
+  w.EndObject();
+  return {.body = w.Take()};
+}
+
+Answer AdminPages::AddWorker(std::string_view body) {
+  const auto request = ReadWorkerRequest(body);
+  if (!request) return OpenAiError(400, "bad_worker", request.error().what);
+  const auto url = Url::Parse(request->url);
+  if (!url) return OpenAiError(400, "bad_worker", url.error().what, "url");
+  if (context_.fleet.Current()->Find(WorkerId::OfUrl(url->ToString())) != nullptr) {
+    return OpenAiError(409, "worker_exists",
+                       fmt::format("worker {} is in the fleet already", url->ToString()), "url");
+  }
+  const auto worker = context_.directory.Join(*request);
+  if (!worker) return OpenAiError(400, "bad_worker", worker.error().what);
+  JsonWriter w;
+  w.BeginObject().Key("id").Unsigned((*worker)->id().value());
+  w.Key("url").String((*worker)->spec().url).EndObject();
+  return {.status = 201, .body = w.Take()};
+}
+
+Answer AdminPages::RemoveWorker(std::string_view id) {
+  const auto number = ParseDecimal(id);
+  if (!number || !context_.directory.Leave(WorkerId(*number))) {
+    return OpenAiError(404, "no_such_worker", fmt::format("there is no worker '{}'", id));
+  }
+  return {.status = 204, .body = ""};
+}
+
+Task<void> AdminHandler::Handle(ServerConnection& connection) {
+  Answer answer;
+  auto reading = connection.ReadBody();
+  const auto read = co_await reading;
+  if (read) {
+    const RequestHead& head = connection.head();
+    const std::string_view path = head.target.substr(0, head.target.find('?'));
+    answer = pages_.Respond(head, path, *read, AdminPages::Scope::kAll);
+  } else {
+    if (read.error().status == 0) co_return;
+    answer = Refuse(read.error());
+  }
+  context_.metrics.CountRequest(Route::kOwn, answer.status);
+  auto responding = connection.Respond(answer);
+  co_await responding;
+}
+
+Answer AdminHandler::Refuse(const RequestProblem& problem) {
+  return OpenAiError(problem.status, "bad_request", problem.what);
+}
+
+}  // namespace fathom

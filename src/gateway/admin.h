@@ -1,0 +1,46 @@
+// The pages that are not inference: liveness, readiness, health, metrics, models and the worker
+// list.
+#pragma once
+
+#include <string_view>
+
+#include "gateway/gateway_context.h"
+#include "http/server_connection.h"
+
+namespace fathom {
+
+class AdminPages {
+ public:
+  // kPublic leaves out what only operators should see: worker addresses and the worker list.
+  enum class Scope : uint8_t { kAll, kPublic };
+
+  explicit AdminPages(GatewayContext& context) : context_(context) {}
+
+  Answer Respond(const RequestHead& head, std::string_view path, std::string_view body,
+                 Scope scope);
+
+ private:
+  Answer Ready() const;
+  Answer Health(bool with_workers) const;
+  Answer Models(std::string_view path) const;
+  Answer Workers(const RequestHead& head, std::string_view path, std::string_view body);
+  Answer AddWorker(std::string_view body);
+  Answer RemoveWorker(std::string_view id);
+
+  GatewayContext& context_;
+};
+
+// The admin listener's handler.
+class AdminHandler final : public HttpHandler {
+ public:
+  explicit AdminHandler(GatewayContext& context) : context_(context), pages_(context) {}
+
+  Task<void> Handle(ServerConnection& connection) override;
+  Answer Refuse(const RequestProblem& problem) override;
+
+ private:
+  GatewayContext& context_;
+  AdminPages pages_;
+};
+
+}  // namespace fathom

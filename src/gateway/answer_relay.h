@@ -1,0 +1,89 @@
+// Passes one worker's answer on to the client, as it comes.
+//
+// First byte     The head is held back until there is a byte of body that is worth showing, so that
+//                a silent, broken or empty answer can still be had from somebody else.
+// Back-pressure  One buffer. The worker is not read again before the client took what there is.
+// Streams        Events are passed on whole, so that a stream that breaks can be ended with an
+// error
+//                event: never a torn event, never a truncation that looks complete.
+// Cost           One read and one write per piece that the worker sends; bodies are not copied.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "gateway/answer_screen.h"
+#include "gateway/gateway_metrics.h"
+#include "http/client_connection.h"
+#include "http/server_connection.h"
+
+namespace fathom {
+
+class AnswerRelay {
+ public:
+  struct Patience {
+    Duration first_byte;
+    Duration idle;
+    TimePoint give_up_at;
+  };
+  enum class End : uint8_t {
+    kComplete,
+    kClientLeft,
+    kWorkerFailed,  // see sent_anything(): before the first byte it can be retried
+    kEmptyAbort,    // nothing was sent
+  };
+
+  // The worker's head has been read and parsed.
+  AnswerRelay(ServerConnection& client, ClientConnection& worker, GatewayMetrics& metrics,
+              const Patience& patience);
+
+  // `extra_headers` are whole lines, added to those of the worker.
+  Task<End> Run(std::string_view extra_headers);
+
+  // After kWorkerFailed, when something was sent: ends the answer so that nobody takes it for
+  // whole.
+  Task<void> BreakOff();
+
+  bool sent_anything() const { return head_sent_; }
+  uint64_t bytes() const { return bytes_; }
+  TimePoint last_progress() const { return last_progress_; }
+  IoStatus failure() const { return failure_; }
+
+ private:
+  static constexpr size_t kMaxPieces = 16;
+
+  void BuildHead(std::string_view extra_headers);
+  bool Decode();
+  void Hold();
+  Screening Screen();
+  void ChooseOutput();
+  size_t Gather(std::array<iovec, kMaxPieces + 4>& parts, const ChunkPrefix& prefix);
+  void Account(TimePoint now);
+  Task<bool> Send();
+  Task<bool> ReadMore();
+
+  ServerConnection& client_;
+  ClientConnection& worker_;
+  GatewayMetrics& metrics_;
+  const Patience patience_;
+  bool events_;       // a text/event-stream
+  bool chunked_out_;  // framed by us; else by the worker's length, or by the end of the connection
+
+  std::string head_;
+  std::array<std::string_view, kMaxPieces> pieces_;  // body bytes, in the worker's buffer
+  size_t piece_count_ = 0;
+  size_t decoded_ = 0;   // bytes of that buffer they came from
+  std::string held_;     // body bytes that could not be shown when they came
+  size_t showable_ = 0;  // of held_, when that is what goes out
+  bool direct_ = true;   // the pieces go out as they are
+  size_t sending_ = 0;   // body bytes that go out now
+  bool done_ = false;    // the body is complete
+  bool head_sent_ = false;
+  uint64_t bytes_ = 0;
+  TimePoint last_progress_;
+  IoStatus failure_ = IoStatus::kOk;
+};
+
+}  // namespace fathom

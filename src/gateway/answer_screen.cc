@@ -1,0 +1,69 @@
+#include "gateway/answer_screen.h"
+
+#include <optional>
+
+#include "codec/json.h"
+#include "codec/sse.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kAbort = "\"abort\"";
+constexpr std::string_view kRole = "\"role\"";
+
+bool HasText(const Json* holder) {
+  if (holder == nullptr) return false;
+  for (const std::string_view key : {"content", "text", "reasoning_content", "reasoning"}) {
+    const Json* const text = holder->Find(key);
+    if (text != nullptr && text->string() != nullptr && !text->string()->empty()) return true;
+  }
+  const Json* const calls = holder->Find("tool_calls");
+  return calls != nullptr && calls->array() != nullptr && !calls->array()->empty();
+}
+
+// What one completion object (or chunk) says: text or an end other than "abort" is an answer.
+Screening ScreenObject(std::string_view json) {
+  const auto parsed = Json::Parse(json);
+  const Json* const choices = parsed ? parsed->Find("choices") : nullptr;
+  if (choices == nullptr || choices->array() == nullptr || choices->array()->empty()) {
+    return Screening::kPass;
+  }
+  bool aborted = false;
+  for (const Json& choice : *choices->array()) {
+    if (HasText(&choice) || HasText(choice.Find("message")) || HasText(choice.Find("delta"))) {
+      return Screening::kPass;
+    }
+    const Json* const reason = choice.Find("finish_reason");
+    if (reason == nullptr || reason->is_null()) continue;
+    if (reason->string() == nullptr || *reason->string() != "abort") return Screening::kPass;
+    aborted = true;
+  }
+  return aborted ? Screening::kEmptyAbort : Screening::kWait;
+}
+
+}  // namespace
+
+Screening ScreenJson(std::string_view body) {
+  if (body.find(kAbort) == std::string_view::npos) return Screening::kPass;
+  const Screening found = ScreenObject(body);
+  return found == Screening::kEmptyAbort ? found : Screening::kPass;
+}
+
+Screening ScreenEvents(std::string_view events) {
+  // Nearly every stream is let through, or made to wait for its second event, by these two
+  // searches.
+  if (events.find(kAbort) == std::string_view::npos &&
+      events.find(kRole) == std::string_view::npos) {
+    return Screening::kPass;
+  }
+  SseReader reader;
+  reader.Feed(events);
+  Screening verdict = Screening::kPass;
+  for (std::optional<std::string_view> data; (data = reader.Next());) {
+    verdict = ScreenObject(*data);
+    if (verdict != Screening::kWait) return verdict;
+  }
+  return verdict;
+}
+
+}  // namespace fathom

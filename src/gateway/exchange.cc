@@ -1,0 +1,438 @@
+#include "gateway/exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "gateway/openai_error.h"
+
+namespace fathom {
+namespace {
+
+constexpr size_t kMaxRequestId = 128;
+
+std::string_view MakeId(std::array<char, 32>& out, Random& random) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (size_t i = 0; i < out.size(); i += 16) {
+    uint64_t bits = random.Next();
+    for (size_t j = 0; j < 16; ++j, bits >>= 4) out[i + j] = kDigits[bits & 15];
+  }
+  return {out.data(), out.size()};
+}
+
+}  // namespace
+
+Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
+                   const RequestFields& fields, std::string_view body)
+    : gateway_(gateway),
+      context_(gateway.context_),
+      loop_(gateway.loop_),
+      client_(client),
+      route_(route),
+      fields_(fields),
+      body_(body),
+      give_up_at_(client.request_started() + context_.options.request_timeout),
+      asked_at_(loop_.now()) {
+  const HeaderList& headers = client.head().headers;
+  const Header* const id = headers.Find(HeaderName::kRequestId);
+  const bool keep = id != nullptr && !id->value.empty() && id->value.size() <= kMaxRequestId;
+  request_id_ = keep ? id->value : MakeId(made_id_, gateway.ids_);
+  if (const Header* session = headers.Find(HeaderName::kSessionId);
+      session != nullptr && context_.affinity.enabled()) {
+    session_ = session->value;
+  }
+  next_ = gateway.exchanges_;
+  if (next_ != nullptr) next_->link_ = &next_;
+  link_ = &gateway.exchanges_;
+  gateway.exchanges_ = this;
+}
+
+Exchange::~Exchange() {
+  *link_ = next_;
+  if (next_ != nullptr) next_->link_ = link_;
+}
+
+TimePoint Exchange::Deadline(Duration wait) const {
+  return std::min(loop_.now() + wait, give_up_at_);
+}
+
+void Exchange::OnHangup() {
+  if (client_left_) return;
+  client_left_ = true;
+  if (waiting_ != nullptr) waiting_->Cancel();
+  if (connection_) connection_->Cancel();
+}
+
+void Exchange::GiveUpIfSilent() {
+  if (worker_ == nullptr || !connection_ || given_up_) return;
+  const int64_t gone = worker_->gone_since.load(std::memory_order_relaxed);
+  if (gone == 0) return;
+  const TimePoint progress = relay_ != nullptr ? relay_->last_progress() : asked_at_;
+  const TimePoint silent_since = std::max(TimePoint(Duration(gone)), progress);
+  if (loop_.now() - silent_since < context_.options.silent_stream_grace) return;
+  given_up_ = true;
+  connection_->Cancel();
+}
+
+Task<void> Exchange::Run() {
+  client_.socket().Watch(this);
+  client_left_ = client_.socket().hung_up();
+  context_.retry_budget.OnRequest();
+  bool entered = !client_left_ && context_.admission.TryEnter();
+  if (!entered && !client_left_) {
+    auto entering = Enter();
+    entered = co_await entering;
+  }
+  if (entered) {
+    context_.metrics.in_flight.Add(1);
+    auto serving = Serve();
+    co_await serving;
+    context_.metrics.in_flight.Add(-1);
+    context_.admission.Leave();
+  }
+  if (client_left_) {
+    context_.metrics.client_left.Add();
+    client_.CloseAfterwards();
+  }
+  client_.socket().Watch(nullptr);
+}
+
+// Waits for a place. False: there is none, and the client has been told if it is still there.
+Task<bool> Exchange::Enter() {
+  Admission::Wait wait(context_.admission, loop_, Deadline(context_.options.queue_timeout));
+  waiting_ = &wait;
+  const AdmissionVerdict verdict = co_await wait;
+  waiting_ = nullptr;
+  if (verdict == AdmissionVerdict::kAdmitted) {
+    if (!client_left_) co_return true;
+    context_.admission.Leave();
+    co_return false;
+  }
+  if (verdict == AdmissionVerdict::kCancelled) co_return false;
+  context_.metrics.rejected_full.Add();
+  auto refusing = Refuse(429, "overloaded", "too many requests are in flight; try again shortly");
+  co_await refusing;
+  co_return false;
+}
+
+Task<void> Exchange::Refuse(int status, std::string_view code, std::string_view message) {
+  Answer answer = OpenAiError(status, code, message, code == "model_not_found" ? "model" : "");
+  answer.headers.emplace_back("x-request-id", std::string(request_id_));
+  Finish(status);
+  auto responding = client_.Respond(answer);
+  co_await responding;
+}
+
+Task<void> Exchange::Serve() {
+  fleet_ = gateway_.fleet_.Get();
+  for (;;) {
+    const Member* const member = Pick();
+    if (member == nullptr) break;
+    auto attempting = Attempt(*member->worker);
+    const Outcome outcome = co_await attempting;
+    if (outcome != Outcome::kFailed) co_return;
+    tried_.push_back(member->worker->id());
+    if (!MayTryAgain()) break;
+    context_.metrics.Retries(failure_->reason).Add();
+    fleet_ = gateway_.fleet_.Get();
+  }
+  auto answering = AnswerFailure();
+  co_await answering;
+}
+
+Task<void> Exchange::AnswerFailure() {
+  if (!failure_ && !fleet_->members().empty() && !fleet_->KnowsModel(fields_.model)) {
+    const std::string message = fmt::format("no worker serves the model '{}'", fields_.model);
+    auto refusing = Refuse(404, "model_not_found", message);
+    co_await refusing;
+    co_return;
+  }
+  const Failure nobody{RetryReason::kConnect, 503, "no_workers",
+                       "no worker is ready for this request; try again shortly"};
+  const Failure failure = failure_.value_or(nobody);
+  auto refusing = Refuse(failure.status, failure.code, failure.what);
+  co_await refusing;
+}
+
+const Member* Exchange::Pick() {
+  if (gateway_.chooser_.mode() == RouterMode::kDirect) return PickDirect();
+  auto& eligible = gateway_.eligible_;
+  auto& candidates = gateway_.candidates_;
+  eligible.clear();
+  candidates.clear();
+  for (const Member* member : fleet_->Serving(fields_.model)) {
+    const Worker& worker = *member->worker;
+    if (!worker.breaker.Allows(loop_.now())) continue;
+    if (std::find(tried_.begin(), tried_.end(), worker.id()) != tried_.end()) continue;
+    eligible.push_back(member);
+    candidates.push_back({worker.id(), worker.in_flight.load(std::memory_order_relaxed)});
+  }
+  if (eligible.empty()) return nullptr;
+  if (!session_.empty() && tried_.empty()) {
+    const auto last = context_.affinity.Find(session_, loop_.now());
+    for (size_t i = 0; last && i < candidates.size(); ++i) {
+      if (candidates[i].id == *last) return eligible[i];
+    }
+  }
+  return eligible[gateway_.chooser_.Choose(candidates)];
+}
+
+// The client named its worker; nobody else will do.
+const Member* Exchange::PickDirect() {
+  if (!tried_.empty()) return nullptr;
+  const Header* const named = client_.head().headers.Find(HeaderName::kFathomWorker);
+  const auto id = named != nullptr ? ParseDecimal(named->value) : std::nullopt;
+  const Member* const member = id ? fleet_->Find(WorkerId(*id)) : nullptr;
+  if (member == nullptr) {
+    FailWith({RetryReason::kConnect, 400, "no_such_worker",
+              "the router is in direct mode: name a worker of the fleet in x-fathom-worker"});
+    return nullptr;
+  }
+  const auto& serving = fleet_->Serving(fields_.model);
+  if (std::find(serving.begin(), serving.end(), member) == serving.end()) {
+    FailWith({RetryReason::kConnect, 503, "worker_not_ready",
+              "the worker named in x-fathom-worker is not ready for this model"});
+    return nullptr;
+  }
+  return member;
+}
+
+bool Exchange::MayTryAgain() {
+  if (tried_.size() >= context_.options.retry_attempts || loop_.now() >= give_up_at_) return false;
+  if (Pick() == nullptr) return false;
+  if (context_.retry_budget.TryWithdraw()) return true;
+  context_.metrics.retries_denied.Add();
+  return false;
+}
+
+// Sends the request to one worker and, if it answers, relays the answer.
+Task<Exchange::Outcome> Exchange::Attempt(Worker& worker) {
+  worker_ = &worker;
+  given_up_ = false;
+  worker.in_flight.fetch_add(1, std::memory_order_relaxed);
+  worker.requests.Add();
+  worker.breaker.OnSend(loop_.now());
+  Outcome outcome = Outcome::kFailed;
+  connection_ = gateway_.pool_.Take(worker.id());
+  bool fresh = connection_ == nullptr;
+  if (!fresh) {
+    auto asking = Ask(worker);
+    outcome = co_await asking;
+    // A kept connection that its worker was just closing says nothing about the worker.
+    fresh = outcome == Outcome::kFailed && !answer_started_ &&
+            failure_->reason == RetryReason::kBroken && !client_left_;
+  }
+  if (fresh) {
+    auto connecting = Connect(worker);
+    outcome = co_await connecting;
+    if (outcome == Outcome::kOk) {
+      auto asking = Ask(worker);
+      outcome = co_await asking;
+    }
+  }
+  if (client_left_) outcome = Outcome::kClientLeft;
+  if (outcome == Outcome::kFailed) BlameWorker(worker);
+  connection_.reset();
+  worker_ = nullptr;
+  worker.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  co_return outcome;
+}
+
+void Exchange::BlameWorker(Worker& worker) {
+  switch (failure_->reason) {
+    case RetryReason::kBusy:
+      worker.busy.Add();
+      return;
+    case RetryReason::kAborted:
+      worker.aborted.Add();
+      worker.breaker.Trip(loop_.now());
+      return;
+    default:
+      worker.failures.Add();
+      worker.breaker.OnFailure(loop_.now());
+  }
+}
+
+Exchange::Outcome Exchange::FailWith(const Failure& failure) {
+  failure_ = failure;
+  if (context_.log.Enabled(LogLevel::kDebug) && worker_ != nullptr && !client_left_) {
+    context_.log.Debug("Attempt failed", {{"request_id", request_id_},
+                                          {"worker_id", worker_->id().value()},
+                                          {"reason", Name(failure.reason)}});
+  }
+  return Outcome::kFailed;
+}
+
+Exchange::Outcome Exchange::FailWith(IoStatus status) {
+  if (given_up_) {
+    return FailWith({RetryReason::kGone, 502, "worker_gone", "the worker went away"});
+  }
+  if (status == IoStatus::kTimeout) {
+    return FailWith(
+        {RetryReason::kTimeout, 504, "worker_timeout", "the worker did not answer in time"});
+  }
+  return FailWith(
+      {RetryReason::kBroken, 502, "worker_failed", "the worker broke off before it answered"});
+}
+
+Task<Exchange::Outcome> Exchange::Connect(Worker& worker) {
+  const Failure unreachable{RetryReason::kConnect, 502, "worker_unreachable",
+                            "no worker could be reached"};
+  const std::shared_ptr<const Endpoint> endpoint = context_.directory.Find(worker.id());
+  if (!endpoint) co_return FailWith(unreachable);
+  connection_ = std::make_unique<ClientConnection>(loop_);
+  const TimePoint deadline = Deadline(context_.options.connect_timeout);
+  auto opening = connection_->Open(*endpoint, context_.resolver, deadline);
+  const auto opened = co_await opening;
+  if (opened) co_return Outcome::kOk;
+  co_return FailWith(unreachable);
+}
+
+Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
+  connection_->BeginAnswer();
+  answer_started_ = false;
+  asked_at_ = loop_.now();
+  BuildRequestHead(worker);
+  std::array<iovec, 2> parts = {iovec{request_head_.data(), request_head_.size()},
+                                iovec{const_cast<char*>(body_.data()), body_.size()}};
+  const TimePoint deadline = Deadline(context_.options.idle_timeout);
+  const IoResult sent = co_await connection_->socket().Write(parts, deadline);
+  if (!sent.ok()) co_return FailWith(sent.status);
+  context_.metrics.bytes_from_clients.Add(body_.size());
+  auto reading = ReadHead();
+  const Outcome read = co_await reading;
+  if (read != Outcome::kOk) co_return read;
+  if (WantsAnotherWorker(worker)) co_return Outcome::kFailed;
+  auto relaying = Relay(worker);
+  const Outcome relayed = co_await relaying;
+  co_return relayed;
+}
+
+Task<Exchange::Outcome> Exchange::ReadHead() {
+  Buffer& in = connection_->in();
+  const TimePoint deadline = Deadline(context_.options.first_byte_timeout);
+  for (;;) {
+    const IoResult read = co_await connection_->socket().Read(in.room(), deadline);
+    if (!read.ok()) co_return FailWith(read.status);
+    answer_started_ = true;
+    in.Commit(read.bytes);
+    const auto complete = connection_->ParseHead(false);
+    if (!complete) co_return FailWith(IoStatus::kError);
+    if (*complete) co_return Outcome::kOk;
+  }
+}
+
+// A 5xx goes to somebody else, if there is somebody else; the last one's answer is passed on. A 500
+// may be the request's own fault and may have cost the worker its life, so it gets one more chance
+// and not more.
+bool Exchange::WantsAnotherWorker(Worker& worker) {
+  const int status = connection_->head().status;
+  if (status < 500) {
+    worker.breaker.OnSuccess();
+    return false;
+  }
+  failure_ = {status == 503 ? RetryReason::kBusy : RetryReason::kStatus, status, "worker_failed",
+              "the worker answered with an error"};
+  const size_t most = status == 500 ? std::min<uint32_t>(2, context_.options.retry_attempts)
+                                    : context_.options.retry_attempts;
+  tried_.push_back(worker.id());
+  const bool another = tried_.size() < most && Pick() != nullptr;
+  tried_.pop_back();
+  if (!another) BlameWorker(worker);
+  return another;
+}
+
+Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
+  const int status = connection_->head().status;
+  AnswerRelay relay(
+      client_, *connection_, context_.metrics,
+      {context_.options.first_byte_timeout, context_.options.idle_timeout, give_up_at_});
+  relay_ = &relay;
+  request_head_.assign("x-request-id: ").append(request_id_).append("\r\nx-fathom-worker: ");
+  request_head_.append(worker.id_text()).append("\r\n");
+  auto running = relay.Run(request_head_);
+  const AnswerRelay::End end = co_await running;
+  relay_ = nullptr;
+  bytes_out_ = relay.bytes();
+  context_.metrics.bytes_to_clients.Add(bytes_out_);
+  if (end == AnswerRelay::End::kClientLeft || client_left_) {
+    client_left_ = true;
+    co_return Outcome::kClientLeft;
+  }
+  if (end == AnswerRelay::End::kEmptyAbort) {
+    co_return FailWith(
+        {RetryReason::kAborted, 503, "worker_draining", "the worker is shutting down"});
+  }
+  if (end == AnswerRelay::End::kWorkerFailed && !relay.sent_anything()) {
+    co_return FailWith(relay.failure());
+  }
+  Finish(status);
+  if (end == AnswerRelay::End::kWorkerFailed) {
+    ReportBrokenAnswer(worker, relay.failure());
+    auto breaking = relay.BreakOff();
+    co_await breaking;
+    co_return Outcome::kOk;
+  }
+  if (!session_.empty()) context_.affinity.Remember(session_, worker.id(), loop_.now());
+  if (connection_->Reusable()) gateway_.pool_.Put(worker.id(), std::move(connection_));
+  co_return Outcome::kOk;
+}
+
+void Exchange::ReportBrokenAnswer(Worker& worker, IoStatus status) {
+  worker.broken_streams.Add();
+  worker.breaker.OnFailure(loop_.now());
+  context_.metrics.broken_answers.Add();
+  context_.log.Warn("An answer broke off",
+                    {{"request_id", request_id_},
+                     {"worker_id", worker.id().value()},
+                     {"url", worker.spec().url},
+                     {"bytes", bytes_out_},
+                     {"reason", given_up_ ? "listener gone and silent" : Describe(status)}});
+}
+
+void Exchange::BuildRequestHead(const Worker& worker) {
+  const RequestHead& head = client_.head();
+  const WorkerSpec& spec = worker.spec();
+  request_head_.clear();
+  request_head_.reserve(512);
+  request_head_.append("POST ").append(spec.base_path).append(OriginForm(head.target));
+  request_head_.append(" HTTP/1.1\r\nhost: ").append(spec.host_header).append("\r\n");
+  const bool own_key = !spec.api_key.empty();
+  for (const Header& header : head.headers.all()) {
+    switch (header.id) {
+      case HeaderName::kHost:
+      case HeaderName::kContentLength:
+      case HeaderName::kExpect:
+      case HeaderName::kRequestId:
+      case HeaderName::kFathomWorker:
+        continue;
+      case HeaderName::kAuthorization:
+        // The router's own keys are nobody else's business.
+        if (own_key || context_.api_keys.required()) continue;
+        break;
+      default:
+        if (IsHopByHop(header, head.headers)) continue;
+    }
+    request_head_.append(header.name).append(": ").append(header.value).append("\r\n");
+  }
+  if (own_key) request_head_.append("authorization: Bearer ").append(spec.api_key).append("\r\n");
+  request_head_.append("x-request-id: ").append(request_id_).append("\r\ncontent-length: ");
+  request_head_.append(fmt::format_int(body_.size()).c_str()).append("\r\n\r\n");
+}
+
+void Exchange::Finish(int status) {
+  const Duration took = loop_.now() - client_.request_started();
+  context_.metrics.CountRequest(route_, status);
+  context_.metrics.duration.Observe(took);
+  if (!context_.options.log_requests) return;
+  context_.log.Info("Request", {{"request_id", request_id_},
+                                {"route", Name(route_)},
+                                {"model", fields_.model},
+                                {"status", status},
+                                {"worker_id", worker_ != nullptr ? worker_->id().value() : 0},
+                                {"attempts", tried_.size() + (worker_ != nullptr ? 1 : 0)},
+                                {"bytes", bytes_out_},
+                                {"seconds", Seconds(took)}});
+}
+
+}  // namespace fathom

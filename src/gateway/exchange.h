@@ -1,0 +1,106 @@
+// One request's journey: a place, a worker, the relay of its answer, and what happens when any of
+// them fails.
+//
+// Retries       Until the first byte of an answer's body the client has seen nothing, so the
+// request
+//               can go to another worker: after a refused or broken connection, silence, a 5xx, or
+//               a 200 with nothing in it. Afterwards a failure is the client's to know.
+// Cancellation  A client that leaves (also by half-closing) closes the worker's connection at once.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/answer_relay.h"
+#include "gateway/gateway.h"
+#include "gateway/request_fields.h"
+#include "http/client_connection.h"
+
+namespace fathom {
+
+class Exchange final : private HangupWatcher {
+ public:
+  Exchange(Gateway& gateway, ServerConnection& client, Route route, const RequestFields& fields,
+           std::string_view body);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  Task<void> Run();
+
+  // Ends the wait for a worker whose listener has been gone, and which has been silent, for longer
+  // than the grace.
+  void GiveUpIfSilent();
+  Exchange* next() const { return next_; }
+
+ private:
+  struct Failure {
+    RetryReason reason;
+    int status;  // what the client is told if nobody else can answer
+    std::string_view code;
+    std::string_view what;
+  };
+  enum class Outcome : uint8_t { kOk, kFailed, kClientLeft };
+
+  void OnHangup() override;
+
+  Task<bool> Enter();
+  Task<void> Serve();
+  Task<void> Refuse(int status, std::string_view code, std::string_view message);
+  Task<void> AnswerFailure();
+
+  const Member* Pick();
+  const Member* PickDirect();
+  bool MayTryAgain();
+
+  Task<Outcome> Attempt(Worker& worker);
+  Task<Outcome> Connect(Worker& worker);
+  Task<Outcome> Ask(Worker& worker);
+  Task<Outcome> ReadHead();
+  Task<Outcome> Relay(Worker& worker);
+  bool WantsAnotherWorker(Worker& worker);
+  Outcome FailWith(const Failure& failure);
+  Outcome FailWith(IoStatus status);
+  void BlameWorker(Worker& worker);
+  void ReportBrokenAnswer(Worker& worker, IoStatus status);
+
+  void BuildRequestHead(const Worker& worker);
+  void Finish(int status);
+  TimePoint Deadline(Duration wait) const;
+
+  Gateway& gateway_;
+  GatewayContext& context_;
+  Loop& loop_;
+  ServerConnection& client_;
+  const Route route_;
+  const RequestFields& fields_;
+  const std::string_view body_;
+  const TimePoint give_up_at_;
+
+  std::shared_ptr<const FleetSnapshot> fleet_;
+  std::array<char, 32> made_id_;
+  std::string_view request_id_;
+  std::string_view session_;
+  std::vector<WorkerId> tried_;
+  std::optional<Failure> failure_;
+
+  std::unique_ptr<ClientConnection> connection_;
+  Worker* worker_ = nullptr;      // the one being waited for
+  AnswerRelay* relay_ = nullptr;  // while it runs
+  Admission::Wait* waiting_ = nullptr;
+  TimePoint asked_at_;
+  std::string request_head_;
+  bool answer_started_ = false;  // the worker has sent a byte
+  uint64_t bytes_out_ = 0;
+  bool client_left_ = false;
+  bool given_up_ = false;  // by GiveUpIfSilent()
+
+  Exchange* next_ = nullptr;
+  Exchange** link_ = nullptr;  // what points to us in the gateway's list
+};
+
+}  // namespace fathom

@@ -1,0 +1,53 @@
+// The OpenAI API on one loop: which kind of request is this, may it come in, and who answers it?
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gateway/admin.h"
+#include "gateway/gateway_context.h"
+#include "http/connection_pool.h"
+#include "http/server_connection.h"
+#include "routing/policy.h"
+
+namespace fathom {
+
+class Exchange;
+
+// The path (and query) of a request target, which may be written with scheme and host before it.
+std::string_view OriginForm(std::string_view target);
+
+class Gateway final : public HttpHandler {
+ public:
+  Gateway(GatewayContext& context, Loop& loop, uint64_t seed);
+  ~Gateway();
+
+  Task<void> Handle(ServerConnection& connection) override;
+  Answer Refuse(const RequestProblem& problem) override;
+
+  // Looks after what is in flight on this loop and what lies in its pool, until the loop stops.
+  Task<void> Housekeep();
+
+ private:
+  friend class Exchange;
+
+  // The path (and query) of a request target, which may be written with scheme and host before it.
+  std::string_view OriginForm(std::string_view target);
+
+  Task<void> Proxy(ServerConnection& connection);
+  Task<void> Own(ServerConnection& connection, Answer answer);
+
+  GatewayContext& context_;
+  Loop& loop_;
+  AdminPages admin_;
+  ConnectionPool pool_;
+  Chooser chooser_;
+  Random ids_;
+  FleetReader fleet_;
+  Exchange* exchanges_ = nullptr;  // those in flight, linked through themselves
+  // Room for a choice, reused from one to the next.
+  std::vector<const Member*> eligible_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace fathom

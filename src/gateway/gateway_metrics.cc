@@ -1,0 +1,106 @@
+#include "gateway/gateway_metrics.h"
+
+#include <string>
+
+#include "base/version.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::array<std::string_view, kRoutes> kRouteNames = {
+    "chat", "completions", "embeddings", "responses", "other", "own"};
+constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
+    "connect", "broken", "timeout", "status", "busy", "aborted", "gone"};
+
+constexpr std::array kFirstToken = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
+                                    0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0, 300.0};
+constexpr std::array kBetweenTokens = {0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03,
+                                       0.05,  0.075,  0.1,   0.2,  0.5,   1.0,  5.0};
+constexpr std::array kDurations = {0.005, 0.01, 0.025, 0.05, 0.1,  0.25,  0.5,   1.0,
+                                   2.5,   5.0,  10.0,  30.0, 60.0, 120.0, 300.0, 1800.0};
+
+}  // namespace
+
+std::string_view Name(Route route) { return kRouteNames[static_cast<size_t>(route)]; }
+std::string_view Name(RetryReason reason) { return kReasonNames[static_cast<size_t>(reason)]; }
+
+GatewayMetrics::GatewayMetrics(Registry& registry)
+    : time_to_first_token(registry.AddHistogram(
+          "fathom_time_to_first_token_seconds",
+          "Time from a request's first byte to the first byte of its answer's body", kFirstToken)),
+      inter_token_latency(registry.AddHistogram("fathom_inter_token_latency_seconds",
+                                                "Time between pieces of a streamed answer",
+                                                kBetweenTokens)),
+      duration(registry.AddHistogram("fathom_request_duration_seconds",
+                                     "Time from a request's first byte to the end of its answer",
+                                     kDurations)),
+      in_flight(registry.AddGauge("fathom_requests_in_flight", "Requests being served now")),
+      bytes_from_clients(registry.AddCounter("fathom_relay_bytes_total", "Body bytes relayed",
+                                             {{"direction", "to_worker"}})),
+      bytes_to_clients(registry.AddCounter("fathom_relay_bytes_total", "Body bytes relayed",
+                                           {{"direction", "to_client"}})),
+      rejected_full(registry.AddCounter("fathom_requests_rejected_total",
+                                        "Requests refused before a worker was chosen",
+                                        {{"reason", "full"}})),
+      rejected_draining(registry.AddCounter("fathom_requests_rejected_total",
+                                            "Requests refused before a worker was chosen",
+                                            {{"reason", "draining"}})),
+      client_left(registry.AddCounter("fathom_client_disconnects_total",
+                                      "Requests whose client left before the answer was complete")),
+      broken_answers(registry.AddCounter("fathom_broken_answers_total",
+                                         "Answers that broke off after their first byte")),
+      retries_denied(registry.AddCounter("fathom_retries_denied_total",
+                                         "Retries not made because the retry budget was empty")),
+      registry_(registry) {
+  for (size_t i = 0; i < kRetryReasons; ++i) {
+    retries_[i] = &registry.AddCounter("fathom_retries_total",
+                                       "Requests sent to another worker after a first one failed",
+                                       {{"reason", std::string(kReasonNames[i])}});
+  }
+  registry
+      .AddGauge("fathom_build_info", "Always 1; the labels say what runs",
+                {{"version", std::string(kVersion)}, {"compiler", kCompiler}})
+      .Set(1);
+}
+
+void GatewayMetrics::CountRequest(Route route, int status) {
+  const size_t code = status >= 0 && static_cast<size_t>(status) < kStatuses ? status : 0;
+  std::atomic<Counter*>& slot = requests_[static_cast<size_t>(route)][code];
+  Counter* counter = slot.load(std::memory_order_acquire);  // pairs with the store below
+  if (counter == nullptr) {
+    counter = &registry_.AddCounter(
+        "fathom_requests_total", "Requests by kind and by the status that answered them",
+        {{"route", std::string(Name(route))}, {"code", std::to_string(code)}});
+    slot.store(counter, std::memory_order_release);
+  }
+  counter->Add();
+}
+
+void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out) {
+  for (const Member& member : fleet.members()) {
+    const Worker& worker = *member.worker;
+    const Labels labels = {{"worker", worker.id_text()}};
+    const auto kind = [&](const char* value) {
+      return Labels{{"worker", worker.id_text()}, {"kind", value}};
+    };
+    out.AddGauge("fathom_worker_in_flight", "Requests a worker is serving now", labels,
+                 worker.in_flight.load(std::memory_order_relaxed));
+    out.AddGauge("fathom_worker_ready", "1 if requests can be routed to the worker", labels,
+                 member.state == WorkerState::kReady ? 1 : 0);
+    out.AddGauge("fathom_worker_circuit_open", "1 while the worker's circuit breaker is open",
+                 labels, worker.breaker.open() ? 1 : 0);
+    out.AddCounter("fathom_worker_requests_total", "Requests sent to a worker", labels,
+                   static_cast<double>(worker.requests.Value()));
+    constexpr std::string_view kErrors = "fathom_worker_errors_total";
+    constexpr std::string_view kErrorsHelp = "What went wrong with a worker's answers";
+    out.AddCounter(kErrors, kErrorsHelp, kind("failed"),
+                   static_cast<double>(worker.failures.Value()));
+    out.AddCounter(kErrors, kErrorsHelp, kind("aborted"),
+                   static_cast<double>(worker.aborted.Value()));
+    out.AddCounter(kErrors, kErrorsHelp, kind("busy"), static_cast<double>(worker.busy.Value()));
+    out.AddCounter(kErrors, kErrorsHelp, kind("broken_stream"),
+                   static_cast<double>(worker.broken_streams.Value()));
+  }
+}
+
+}  // namespace fathom

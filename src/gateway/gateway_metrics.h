@@ -1,0 +1,54 @@
+// What the gateway counts. Raised on the hot path through references, never looked up there.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "fleet/fleet.h"
+#include "metrics/registry.h"
+
+namespace fathom {
+
+// Kinds of request, as a label: a bounded set.
+enum class Route : uint8_t { kChat, kCompletions, kEmbeddings, kResponses, kOther, kOwn };
+constexpr size_t kRoutes = 6;
+std::string_view Name(Route route);
+
+enum class RetryReason : uint8_t { kConnect, kBroken, kTimeout, kStatus, kBusy, kAborted, kGone };
+constexpr size_t kRetryReasons = 7;
+std::string_view Name(RetryReason reason);
+
+class GatewayMetrics {
+ public:
+  explicit GatewayMetrics(Registry& registry);
+
+  void CountRequest(Route route, int status);
+  Counter& Retries(RetryReason reason) { return *retries_[static_cast<size_t>(reason)]; }
+
+  Histogram& time_to_first_token;
+  Histogram& inter_token_latency;
+  Histogram& duration;
+  Gauge& in_flight;
+  Counter& bytes_from_clients;
+  Counter& bytes_to_clients;
+  Counter& rejected_full;
+  Counter& rejected_draining;
+  Counter& client_left;
+  Counter& broken_answers;
+  Counter& retries_denied;
+
+ private:
+  static constexpr size_t kStatuses = 600;
+
+  Registry& registry_;
+  // Filled on first use of a pair; after that a request costs one load and one add.
+  std::array<std::array<std::atomic<Counter*>, kStatuses>, kRoutes> requests_{};
+  std::array<Counter*, kRetryReasons> retries_{};
+};
+
+// Adds the numbers of every worker now in the fleet.
+void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out);
+
+}  // namespace fathom

@@ -1,0 +1,246 @@
+#include "http/server_connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "http/status.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr Duration kLingerTime = std::chrono::seconds(2);
+constexpr size_t kLingerBytes = 64 << 20;
+
+std::unexpected<RequestProblem> Refusal(int status, std::string what) {
+  return std::unexpected(RequestProblem{status, std::move(what)});
+}
+
+// The client has left or broken off: there is nobody to tell.
+std::unexpected<RequestProblem> Gone() { return Refusal(0, "client left"); }
+
+}  // namespace
+
+Task<void> ServerConnection::Serve(HttpHandler& handler, const std::atomic<bool>& draining) {
+  for (bool first = true; keep_alive_; first = false) {
+    auto reading = ReadHead(first);
+    const auto head = co_await reading;
+    if (!head) {
+      if (head.error().status == 0) co_return;
+      keep_alive_ = false;
+      const Answer refusal = handler.Refuse(head.error());
+      auto answering = Respond(refusal);
+      co_await answering;
+      break;
+    }
+    if (!*head) co_return;  // the client closed between requests
+    keep_alive_ = head_.keep_alive && !draining.load(std::memory_order_relaxed);
+    auto handling = handler.Handle(*this);
+    co_await handling;
+    if (!answered_) co_return;
+    if (!body_read_) break;
+    FinishRequest();
+    if (draining.load(std::memory_order_relaxed)) co_return;
+  }
+  if (!body_read_) {
+    auto lingering = Linger();
+    co_await lingering;
+  }
+}
+
+std::expected<bool, RequestProblem> ServerConnection::ParseBufferedHead() {
+  std::string_view bytes = in_.view();
+  if (bytes.starts_with("\r\n")) {  // some clients end a body with a CRLF too many
+    in_.Consume(2);
+    bytes = in_.view();
+  }
+  const auto size = finder_.Find(bytes);
+  if (!size) return Refusal(400, size.error().what);
+  if (*size == 0) {
+    if (bytes.size() < options_.max_head) return false;
+    return Refusal(431, fmt::format("the request head is longer than {} bytes", options_.max_head));
+  }
+  if (*size > options_.max_head) {
+    return Refusal(431, fmt::format("the request head is longer than {} bytes", options_.max_head));
+  }
+  const auto parsed = ParseRequestHead(bytes.substr(0, *size), head_);
+  if (!parsed) return Refusal(400, parsed.error().what);
+  head_size_ = *size;
+  return true;
+}
+
+// True: a head is there. False: the client closed, or stayed idle, between requests.
+Task<std::expected<bool, RequestProblem>> ServerConnection::ReadHead(bool first) {
+  Loop& loop = socket_.loop();
+  finder_ = HeadFinder();
+  answered_ = false;
+  body_read_ = false;
+  head_.method = {};
+  head_.framing = BodyFraming::kUntilClose;  // until a head says otherwise, what follows is unread
+  if (!in_.empty()) {
+    request_started_ = loop.now();
+    const auto parsed = ParseBufferedHead();
+    if (!parsed || *parsed) co_return parsed;
+  }
+  TimePoint deadline =
+      loop.now() + (first || !in_.empty() ? options_.head_timeout : options_.keep_alive_timeout);
+  for (;;) {
+    if (in_.room().empty())
+      in_.Grow(std::min(in_.capacity() * 2, options_.max_head + kInitialBuffer));
+    idle_ = in_.empty();
+    const IoResult read = co_await socket_.Read(in_.room(), deadline);
+    idle_ = false;
+    if (!read.ok()) {
+      if (in_.empty()) co_return false;
+      if (read.status == IoStatus::kTimeout)
+        co_return Refusal(408, "the request head took too long");
+      co_return Gone();
+    }
+    if (in_.empty()) {
+      request_started_ = loop.now();
+      if (!first) deadline = loop.now() + options_.head_timeout;
+    }
+    in_.Commit(read.bytes);
+    const auto parsed = ParseBufferedHead();
+    if (!parsed || *parsed) co_return parsed;
+  }
+}
+
+Task<std::expected<std::string_view, RequestProblem>> ServerConnection::ReadBody() {
+  if (body_read_) co_return body_;
+  body_ = {};
+  body_in_buffer_ = 0;
+  decoder_ = BodyDecoder(head_.framing, head_.content_length);
+  if (head_.framing == BodyFraming::kLength) {
+    if (head_.content_length > options_.max_body) {
+      co_return Refusal(413,
+                        fmt::format("the request body of {} bytes is longer than the limit of {}",
+                                    head_.content_length, options_.max_body));
+    }
+    // The usual case: all of it came with the head. No copy.
+    const std::string_view rest = in_.view().substr(head_size_);
+    if (rest.size() >= head_.content_length) {
+      body_ = rest.substr(0, head_.content_length);
+      body_in_buffer_ = body_.size();
+      body_read_ = true;
+      co_return body_;
+    }
+  }
+  if (head_.framing != BodyFraming::kNone) {
+    auto filling = FillBody();
+    const auto filled = co_await filling;
+    if (!filled) co_return std::unexpected(filled.error());
+    body_ = storage_.view();
+  }
+  body_read_ = true;
+  co_return body_;
+}
+
+// Reads the rest of the body into storage_. A body of known length is read straight into its place.
+Task<std::expected<void, RequestProblem>> ServerConnection::FillBody() {
+  if (head_.expect_continue && in_.view().size() == head_size_) {
+    const IoResult told = co_await socket_.Write(kContinue, WriteDeadline());
+    if (!told.ok()) co_return Gone();
+  }
+  const bool direct = head_.framing == BodyFraming::kLength;
+  std::string_view early = in_.view().substr(head_size_);
+  std::string raw;  // chunked bytes on their way to being decoded
+  bool early_is_raw = false;
+  if (!direct) raw.resize(64 << 10);
+  if (direct && !storage_.Reserve(head_.content_length, head_.content_length)) {
+    co_return Refusal(503, "out of memory for the request body");
+  }
+  for (;;) {
+    while (!early.empty() && !decoder_.done()) {
+      const auto step = decoder_.Feed(early);
+      if (!step) co_return Refusal(400, step.error().what);
+      if (storage_.view().size() + step->payload.size() > options_.max_body) {
+        co_return Refusal(413, fmt::format("the request body is longer than the limit of {} bytes",
+                                           options_.max_body));
+      }
+      if (!storage_.Reserve(step->payload.size(), options_.max_body)) {
+        co_return Refusal(503, "out of memory for the request body");
+      }
+      if (step->payload.data() == storage_.room().data()) {
+        storage_.Commit(step->payload.size());
+      } else {
+        storage_.Append(step->payload);
+      }
+      if (!early_is_raw) body_in_buffer_ += step->consumed;
+      early.remove_prefix(step->consumed);
+    }
+    if (decoder_.done()) {
+      // What came after a chunked body is the start of the next request. (What came with the head
+      // is in the buffer already.)
+      if (early_is_raw) next_ = early;
+      co_return std::expected<void, RequestProblem>();
+    }
+    std::span<char> room(raw);
+    if (direct) {
+      room = storage_.room();
+      room = room.first(
+          std::min<size_t>({room.size(), kBigRead, head_.content_length - storage_.view().size()}));
+    }
+    const TimePoint deadline = socket_.loop().now() + options_.body_timeout;
+    const IoResult read = co_await socket_.Read(room, deadline);
+    if (read.status == IoStatus::kTimeout) co_return Refusal(408, "the request body took too long");
+    if (!read.ok()) co_return Gone();
+    early = std::string_view(room.data(), read.bytes);
+    early_is_raw = true;
+  }
+}
+
+void ServerConnection::FinishRequest() {
+  in_.Consume(head_size_ + body_in_buffer_);
+  in_.Compact();
+  if (!next_.empty()) {
+    in_.Grow(in_.size() + next_.size());
+    std::copy(next_.begin(), next_.end(), in_.room().begin());
+    in_.Commit(next_.size());
+    next_.clear();
+  }
+  head_size_ = body_in_buffer_ = 0;
+  storage_.Free();
+  body_ = {};
+}
+
+Task<bool> ServerConnection::Respond(const Answer& answer) {
+  out_.clear();
+  fmt::format_to(std::back_inserter(out_), "HTTP/1.1 {} {}\r\n", answer.status,
+                 ReasonPhrase(answer.status));
+  if (!answer.content_type.empty() && answer.status != 204) {
+    fmt::format_to(std::back_inserter(out_), "content-type: {}\r\n", answer.content_type);
+  }
+  for (const auto& [name, value] : answer.headers) {
+    fmt::format_to(std::back_inserter(out_), "{}: {}\r\n", name, value);
+  }
+  if (answer.status != 204) {
+    fmt::format_to(std::back_inserter(out_), "content-length: {}\r\n", answer.body.size());
+  }
+  // A body that nobody read stands between this answer and the next request.
+  const bool unread = !body_read_ && head_.framing != BodyFraming::kNone;
+  if (!unread) body_read_ = true;
+  if (!keep_alive()) out_ += "connection: close\r\n";
+  out_ += "\r\n";
+  if (head_.method != "HEAD") out_ += answer.body;
+  answered_ = true;
+  const IoResult written = co_await socket_.Write(out_, WriteDeadline());
+  if (!written.ok()) keep_alive_ = false;
+  co_return written.ok();
+}
+
+// Lets the client read our answer before the connection goes: closing with unread bytes in the
+// socket would reset it and could take the answer away.
+Task<void> ServerConnection::Linger() {
+  socket_.FinishSending();
+  const TimePoint deadline = socket_.loop().now() + kLingerTime;
+  in_.Consume(in_.size());
+  for (size_t total = 0; total < kLingerBytes;) {
+    const IoResult read = co_await socket_.Read(in_.room(), deadline);
+    if (!read.ok()) co_return;
+    total += read.bytes;
+  }
+}
+
+}  // namespace fathom

@@ -1,0 +1,359 @@
+#include "load/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "codec/json.h"
+#include "http/fetch.h"
+
+namespace fathom {
+namespace {
+
+constexpr Duration kPauseAfterProblem = std::chrono::milliseconds(20);
+constexpr size_t kTail = 512;  // of an answer, where its usage stands
+
+std::string Prompt(size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += "the quick brown fox jumps over the lazy dog ";
+  text.resize(bytes);
+  return text;
+}
+
+std::string Body(const LoadOptions& options) {
+  JsonWriter w;
+  w.BeginObject().Key("model").String(options.model);
+  if (options.path.ends_with("/chat/completions")) {
+    w.Key("messages").BeginArray().BeginObject().Key("role").String("user");
+    w.Key("content").String(Prompt(options.prompt_bytes)).EndObject().EndArray();
+  } else {
+    w.Key("prompt").String(Prompt(options.prompt_bytes));
+  }
+  w.Key("max_tokens").Unsigned(options.max_tokens).Key("stream").Bool(options.stream);
+  if (options.stream) {
+    w.Key("stream_options").BeginObject().Key("include_usage").Bool(true).EndObject();
+  }
+  w.EndObject();
+  return w.Take();
+}
+
+}  // namespace
+
+std::string BuildLoadRequest(const LoadOptions& options) {
+  const std::string body = Body(options);
+  std::string out;
+  AppendRequestHead(out, "POST", options.endpoint.url, options.path);
+  if (!options.api_key.empty()) out += fmt::format("authorization: Bearer {}\r\n", options.api_key);
+  if (!options.keep_alive) out += "connection: close\r\n";
+  out += fmt::format("content-type: application/json\r\ncontent-length: {}\r\n\r\n{}", body.size(),
+                     body);
+  return out;
+}
+
+uint64_t CompletionTokens(std::string_view tail) {
+  constexpr std::string_view kKey = "\"completion_tokens\":";
+  const size_t at = tail.rfind(kKey);
+  if (at == std::string_view::npos) return 0;
+  std::string_view number = tail.substr(at + kKey.size());
+  while (number.starts_with(' ')) number.remove_prefix(1);
+  uint64_t tokens = 0;
+  std::from_chars(number.data(), number.data() + number.size(), tokens);
+  return tokens;
+}
+
+uint64_t LoadReport::error_count() const {
+  uint64_t sum = 0;
+  for (const auto& [status, count] : errors) sum += count;
+  return sum;
+}
+
+// Waits until there is a request to send; nothing when there will be no more.
+struct LoadGenerator::Turn {
+  LoadGenerator& generator;
+  std::optional<TimePoint> due;
+  std::coroutine_handle<> waiting;
+
+  bool await_ready() {
+    due = generator.TakeTurn();
+    return due || generator.over_;
+  }
+  void await_suspend(std::coroutine_handle<> handle) {
+    waiting = handle;
+    generator.free_.push_back(this);
+  }
+  void await_resume() const {}
+};
+
+// One visitor's connection, and the request that it is busy with.
+struct LoadGenerator::Exchange {
+  std::unique_ptr<ClientConnection> connection;
+  TimePoint due;
+  TimePoint deadline;
+  TimePoint last_arrival;
+  int status = 0;
+  bool complete = false;
+  std::string problem;
+  std::string tail;
+};
+
+LoadGenerator::LoadGenerator(Loop& loop, Resolver& resolver, const LoadOptions& options)
+    : loop_(loop),
+      resolver_(resolver),
+      options_(options),
+      request_(BuildLoadRequest(options)),
+      random_(options.seed),
+      arrivals_(*this) {}
+
+Task<void> LoadGenerator::Run() {
+  begun_ = next_due_ = loop_.now();
+  if (options_.duration > Duration::zero()) end_ = begun_ + options_.duration;
+  std::vector<Task<void>> visitors;
+  visitors.reserve(options_.concurrency);
+  for (size_t i = 0; i < options_.concurrency; ++i) visitors.push_back(Visit());
+  if (options_.rate > 0 && !over_) AdmitDue();
+  for (Task<void>& visitor : visitors) co_await visitor;
+  report_.seconds = Seconds(loop_.now() - begun_);
+  finished_ = true;
+}
+
+const LoadReport& LoadGenerator::report() {
+  if (!finished_) report_.seconds = Seconds(loop_.now() - begun_);
+  return report_;
+}
+
+void LoadGenerator::Stop() {
+  if (std::exchange(over_, true)) return;
+  arrivals_.Disarm();
+  DropBacklog();
+  const std::vector<Turn*> waiting = std::exchange(free_, {});
+  for (Turn* turn : waiting) turn->waiting.resume();
+}
+
+void LoadGenerator::DropBacklog() {
+  report_.unsent += backlog_.size();
+  backlog_.clear();
+}
+
+void LoadGenerator::Abort() {
+  aborted_ = true;
+  Stop();
+  for (ClientConnection* connection : open_) connection->Cancel();
+}
+
+bool LoadGenerator::MayStartMore() const {
+  return !over_ && (options_.requests == 0 || admitted_ < options_.requests);
+}
+
+std::optional<TimePoint> LoadGenerator::TakeTurn() {
+  if (options_.rate > 0) {
+    if (loop_.now() >= end_) DropBacklog();
+    if (backlog_.empty()) return std::nullopt;
+    const TimePoint due = backlog_.front();
+    backlog_.pop_front();
+    return due;
+  }
+  if (!MayStartMore() || loop_.now() >= end_) {
+    over_ = true;
+    return std::nullopt;
+  }
+  ++admitted_;
+  return loop_.now();
+}
+
+Duration LoadGenerator::Gap() {
+  const double mean = 1e9 / options_.rate;
+  const double gap = options_.poisson ? -std::log1p(-random_.Unit()) * mean : mean;
+  return Duration(static_cast<int64_t>(gap));
+}
+
+// Hands out every request that is due, and comes back when the next one is.
+void LoadGenerator::AdmitDue() {
+  while (MayStartMore() && next_due_ <= loop_.now() && next_due_ < end_) {
+    ++admitted_;
+    const TimePoint due = std::exchange(next_due_, next_due_ + Gap());
+    if (free_.empty()) {
+      backlog_.push_back(due);
+      continue;
+    }
+    Turn& turn = *free_.back();
+    free_.pop_back();
+    turn.due = due;
+    turn.waiting.resume();
+  }
+  if (MayStartMore() && loop_.now() < end_) {
+    loop_.timers().Arm(arrivals_, std::min(next_due_, end_));
+  } else if (loop_.now() >= end_ || backlog_.empty()) {
+    Stop();
+  } else {
+    // The last have been admitted, and whoever becomes free takes from the backlog.
+    over_ = true;
+  }
+}
+
+Task<void> LoadGenerator::Visit() {
+  Exchange exchange;
+  for (;;) {
+    Turn turn{*this, std::nullopt, nullptr};
+    co_await turn;
+    if (!turn.due) break;
+    exchange.due = *turn.due;
+    auto asking = Ask(exchange);
+    co_await asking;
+    Record(exchange);
+    if (!exchange.complete && !over_) co_await loop_.Sleep(kPauseAfterProblem);
+  }
+  Close(exchange);
+}
+
+void LoadGenerator::Close(Exchange& exchange) {
+  open_.erase(exchange.connection.get());
+  exchange.connection.reset();
+}
+
+Task<bool> LoadGenerator::Connect(Exchange& exchange) {
+  Close(exchange);
+  exchange.connection = std::make_unique<ClientConnection>(loop_);
+  open_.insert(exchange.connection.get());
+  ++report_.connections;
+  auto opening = exchange.connection->Open(options_.endpoint, resolver_, exchange.deadline);
+  const auto opened = co_await opening;
+  if (!opened) {
+    exchange.problem = opened.error().what;
+    Close(exchange);
+  }
+  co_return opened.has_value();
+}
+
+Task<void> LoadGenerator::Ask(Exchange& exchange) {
+  ++report_.started;
+  if (options_.rate > 0) report_.lag.Record(loop_.now() - exchange.due);
+  exchange.deadline = loop_.now() + options_.timeout;
+  exchange.last_arrival = TimePoint();
+  exchange.status = 0;
+  exchange.complete = false;
+  for (bool reused = exchange.connection && exchange.connection->quiet();; reused = false) {
+    exchange.problem.clear();
+    exchange.tail.clear();
+    if (!reused) {
+      auto connecting = Connect(exchange);
+      const bool connected = co_await connecting;
+      if (!connected) co_return;
+    }
+    exchange.connection->BeginAnswer();
+    const IoResult sent = co_await exchange.connection->socket().Write(request_, exchange.deadline);
+    if (sent.ok()) {
+      auto receiving = Receive(exchange);
+      co_await receiving;
+    } else {
+      exchange.problem = fmt::format("send: {}", Describe(sent.status));
+    }
+    const bool kept = exchange.complete && options_.keep_alive && exchange.connection->Reusable();
+    // A server may close a connection that rests at any time; who meets that asks again.
+    const bool again = reused && !exchange.complete && !exchange.connection->answer_started() &&
+                       !aborted_ && loop_.now() < exchange.deadline;
+    if (!kept) Close(exchange);
+    if (!again) co_return;
+  }
+}
+
+Task<void> LoadGenerator::Receive(Exchange& exchange) {
+  ClientConnection& connection = *exchange.connection;
+  for (bool have_head = false;;) {
+    connection.in().Compact();
+    const IoResult read =
+        co_await connection.socket().Read(connection.in().room(), exchange.deadline);
+    if (!read.ok()) {
+      exchange.complete = read.status == IoStatus::kEof && have_head &&
+                          connection.body().framing() == BodyFraming::kUntilClose;
+      if (!exchange.complete) exchange.problem = fmt::format("receive: {}", Describe(read.status));
+      co_return;
+    }
+    connection.MarkStarted();
+    connection.in().Commit(read.bytes);
+    if (!have_head) {
+      const auto parsed = connection.ParseHead(false);
+      if (!parsed) {
+        exchange.problem = parsed.error().what;
+        co_return;
+      }
+      if (!*parsed) continue;
+      have_head = true;
+      exchange.status = connection.head().status;
+      connection.in().Consume(connection.head_size());
+    }
+    if (!TakeBody(exchange)) co_return;
+  }
+}
+
+// False when the answer is over, well or badly.
+bool LoadGenerator::TakeBody(Exchange& exchange) {
+  ClientConnection& connection = *exchange.connection;
+  bool arrived = false;
+  while (!connection.body().done() && !connection.in().empty()) {
+    const auto step = connection.body().Feed(connection.in().view());
+    if (!step) {
+      exchange.problem = step.error().what;
+      return false;
+    }
+    arrived = arrived || !step->payload.empty();
+    TakePayload(exchange, step->payload);
+    connection.in().Consume(step->consumed);
+  }
+  if (arrived && exchange.status == 200) {
+    const bool first = exchange.last_arrival == TimePoint();
+    if (first) report_.first_byte.Record(loop_.now() - exchange.due);
+    if (!first) report_.between_chunks.Record(loop_.now() - exchange.last_arrival);
+    exchange.last_arrival = loop_.now();
+  }
+  exchange.complete = connection.body().done();
+  return !exchange.complete;
+}
+
+void LoadGenerator::TakePayload(Exchange& exchange, std::string_view payload) {
+  report_.bytes += payload.size();
+  if (options_.stream && payload.ends_with("\n\n")) ++report_.chunks;
+  if (payload.size() >= kTail) {
+    exchange.tail.assign(payload.substr(payload.size() - kTail));
+    return;
+  }
+  if (exchange.tail.size() + payload.size() > 2 * kTail) {
+    exchange.tail.erase(0, exchange.tail.size() - kTail);
+  }
+  exchange.tail.append(payload);
+}
+
+void LoadGenerator::Record(Exchange& exchange) {
+  if (aborted_ && !exchange.complete) return;
+  if (exchange.complete && exchange.status == 200) {
+    ++report_.completed;
+    report_.tokens += CompletionTokens(exchange.tail);
+    report_.total.Record(loop_.now() - exchange.due);
+    return;
+  }
+  const int status = exchange.complete ? exchange.status : 0;
+  ++report_.errors[status];
+  if (status == 0 && report_.first_problem.empty()) report_.first_problem = exchange.problem;
+}
+
+namespace {
+
+Task<void> RunThenStop(LoadGenerator& generator, Loop& loop) {
+  auto running = generator.Run();
+  co_await running;
+  loop.Stop();
+}
+
+}  // namespace
+
+LoadReport RunLoad(const LoadOptions& options) {
+  Loop loop;
+  Resolver resolver;
+  LoadGenerator generator(loop, resolver, options);
+  loop.Post([&] { Spawn(RunThenStop(generator, loop)); });
+  loop.Run();
+  return generator.report();
+}
+
+}  // namespace fathom

@@ -1,0 +1,57 @@
+// What does one answer to GET /metrics say?
+//
+// Collects samples in any order and writes them as Prometheus text format 0.0.4: one HELP and one
+// TYPE per family, families sorted by name, however many places add to a family.
+//
+// Threads  One: made for a single answer and thrown away.
+// Errors   Names are ours, so a malformed one stops the process, as does a family that is given two
+//          types. Values are not: label values are escaped, and bytes that are not UTF-8 become
+//          U+FFFD, because Prometheus refuses a whole page for one of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "metrics/histogram.h"
+
+namespace fathom {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
+
+// Stops the process unless the names are what Prometheus accepts, without duplicates, and none of
+// them is reserved.
+void CheckMetricName(std::string_view name);
+void CheckLabelNames(const Labels& labels);
+
+class Exposition {
+ public:
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+  // The first help of a family is the one that is shown. Prometheus counts in doubles, so do these.
+  void AddCounter(std::string_view name, std::string_view help, const Labels& labels, double value);
+  void AddGauge(std::string_view name, std::string_view help, const Labels& labels, double value);
+  void AddHistogram(std::string_view name, std::string_view help, const Labels& labels,
+                    const HistogramSnapshot& snapshot);
+
+  std::string Text() const;
+
+ private:
+  struct Family {
+    MetricType type;
+    std::string help;     // escaped
+    std::string samples;  // finished lines
+  };
+
+  std::string& SamplesOf(std::string_view name, std::string_view help, MetricType type);
+
+  std::map<std::string, Family, std::less<>> families_;
+};
+
+}  // namespace fathom

@@ -1,0 +1,295 @@
+#include "mock/mock_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "codec/json.h"
+#include "http/fetch.h"
+
+namespace fathom {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::string_view kChatPath = "/v1/chat/completions";
+
+// A mock on a free port, and a client on a loop of its own per call.
+class MockServerTest : public testing::Test {
+ protected:
+  MockServerTest() {
+    options_.name = "m";
+    options_.first_token_delay = milliseconds(2);
+    options_.token_interval = milliseconds(1);
+  }
+
+  void Start(size_t threads = 1) {
+    auto started = MockServer::Start(options_, *Address::Numeric("127.0.0.1", 0), threads, log_);
+    ASSERT_TRUE(started) << started.error().what;
+    server_ = *std::move(started);
+  }
+
+  Result<FetchAnswer> Get(std::string_view path) { return Call("GET", path, {}, {}); }
+  Result<FetchAnswer> Post(std::string_view path, std::string_view body, Headers headers = {},
+                           Duration limit = std::chrono::seconds(20)) {
+    return Call("POST", path, body, std::move(headers), limit);
+  }
+
+  Result<FetchAnswer> Call(std::string_view method, std::string_view path, std::string_view body,
+                           Headers headers, Duration limit = std::chrono::seconds(20)) {
+    FetchRequest request{.method = method, .path = std::string(path)};
+    request.headers = std::move(headers);
+    request.body = body;
+    request.max_answer = 64 << 20;
+    Loop loop;
+    Resolver resolver;
+    Result<FetchAnswer> answer = Fail(Blame::kCaller, "never ran");
+    const Endpoint endpoint{*Url::Parse(server_->url()), nullptr};
+    loop.Post([&] { Spawn(FetchThenStop(loop, resolver, endpoint, request, limit, answer)); });
+    loop.Run();
+    return answer;
+  }
+
+  static Task<void> FetchThenStop(Loop& loop, Resolver& resolver, const Endpoint& endpoint,
+                                  const FetchRequest& request, Duration limit,
+                                  Result<FetchAnswer>& answer) {
+    auto fetching = Fetch(loop, resolver, endpoint, request, loop.now() + limit);
+    answer = co_await fetching;
+    loop.Stop();
+  }
+
+  // The head of the answer, as it was written.
+  static Task<void> ReadHeadThenStop(Loop& loop, Resolver& resolver, const Endpoint& endpoint,
+                                     std::string request, std::string& head) {
+    const TimePoint deadline = loop.now() + std::chrono::seconds(20);
+    {
+      ClientConnection connection(loop);
+      auto opening = connection.Open(endpoint, resolver, deadline);
+      const auto opened = co_await opening;
+      if (opened) {
+        const IoResult sent = co_await connection.socket().Write(request, deadline);
+        EXPECT_TRUE(sent.ok());
+        const IoResult read = co_await connection.socket().Read(connection.in().room(), deadline);
+        connection.in().Commit(read.bytes);
+        const auto parsed = connection.ParseHead(false);
+        EXPECT_TRUE(parsed && *parsed);
+        head = connection.in().view().substr(0, connection.head_size());
+      }
+    }
+    loop.Stop();
+  }
+
+  uint64_t Stat(std::string_view name) {
+    const auto stats = Json::Parse(Get("/mock/stats")->body);
+    return stats->Find(name)->unsigned_integer().value_or(~uint64_t{0});
+  }
+
+  // Until it is so, or the test's own time limit.
+  void Await(const std::function<bool()>& condition) {
+    while (!condition()) std::this_thread::sleep_for(milliseconds(1));
+  }
+
+  MockOptions options_;
+  Log log_{2, LogLevel::kOff};
+  std::unique_ptr<MockServer> server_;
+};
+
+TEST_F(MockServerTest, AnswersAChatInOnePiece) {
+  Start();
+  const auto answer = Post(kChatPath, R"({"messages":[{"role":"user","content":"a b c"}],)"
+                                      R"("max_tokens":3})");
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_EQ(answer->status, 200);
+  const auto json = Json::Parse(answer->body);
+  ASSERT_TRUE(json) << answer->body;
+  const Json& choice = json->Find("choices")->array()->front();
+  EXPECT_EQ(*choice.Find("message")->Find("content")->string(), "m:0 m:1 m:2 ");
+  EXPECT_EQ(*choice.Find("finish_reason")->string(), "length");
+  EXPECT_EQ(json->Find("usage")->Find("total_tokens")->unsigned_integer(), 6u);
+  EXPECT_EQ(Stat("completed"), 1u);
+  EXPECT_EQ(Stat("in_flight"), 0u);
+}
+
+TEST_F(MockServerTest, StreamsRoleTokensUsageAndDone) {
+  options_.tokens = 2;
+  Start();
+  const auto answer =
+      Post(kChatPath, R"({"stream":true,"stream_options":{"include_usage":true},"messages":[]})",
+           {{"x-request-id", "r1"}});
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_THAT(answer->body, StartsWith("data: {\"id\":\"chatcmpl-r1\""));
+  EXPECT_THAT(answer->body, HasSubstr(R"("delta":{"role":"assistant","content":""})"));
+  EXPECT_THAT(answer->body, HasSubstr(R"("content":"m:0 "},"logprobs":null,"finish_reason":null)"));
+  EXPECT_THAT(answer->body,
+              HasSubstr(R"("content":"m:1 "},"logprobs":null,"finish_reason":"stop")"));
+  EXPECT_THAT(answer->body, HasSubstr(R"("completion_tokens":2)"));
+  EXPECT_THAT(answer->body, EndsWith("data: [DONE]\n\n"));
+}
+
+TEST_F(MockServerTest, StreamsUnderTheHeadThatVllmSendsAndTellsWhatItReceived) {
+  Start();
+  Loop loop;
+  Resolver resolver;
+  std::string head;
+  const Endpoint endpoint{*Url::Parse(server_->url()), nullptr};
+  const std::string request =
+      "POST /v1/completions HTTP/1.1\r\nhost: m\r\nx-request-id: r1\r\ntraceparent: 00-ab-cd-01\r\n"
+      "content-length: 15\r\n\r\n{\"stream\":true}";
+  loop.Post([&] { Spawn(ReadHeadThenStop(loop, resolver, endpoint, request, head)); });
+  loop.Run();
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(head, HasSubstr("content-type: text/event-stream; charset=utf-8\r\n"));
+  EXPECT_THAT(head, HasSubstr("transfer-encoding: chunked\r\n"));
+  EXPECT_THAT(head, HasSubstr("x-mock-request-id: r1\r\n"));
+  EXPECT_THAT(head, HasSubstr("x-mock-traceparent: 00-ab-cd-01\r\n"));
+}
+
+TEST_F(MockServerTest, TakesTheNameOfItsPortIfItHasNone) {
+  options_.name.clear();
+  options_.tokens = 1;
+  Start(2);
+  const auto answer = Post("/v1/completions", R"({"prompt":"x","stream":true})");
+  ASSERT_TRUE(answer) << answer.error().what;
+  EXPECT_THAT(answer->body,
+              HasSubstr("\"text\":\"mock-" + std::to_string(server_->address().port()) + ":0 \""));
+}
+
+TEST_F(MockServerTest, AnswersItsOtherRoutes) {
+  options_.models = {"one", "two"};
+  Start();
+  EXPECT_EQ(Get("/health")->status, 200);
+  EXPECT_EQ(Get("/version")->body, R"({"version":"0.32.0"})");
+  EXPECT_EQ(Json::Parse(Get("/v1/models")->body)->Find("data")->array()->size(), 2u);
+  EXPECT_EQ(Get("/nowhere")->status, 404);
+  EXPECT_THAT(Post("/v1/embeddings", R"({"input":"x","model":"two"})")->body,
+              HasSubstr("embedding"));
+  EXPECT_THAT(Post("/v1/responses", R"({"input":"x","max_output_tokens":1})")->body,
+              HasSubstr(R"("text":"m:0 ")"));
+  EXPECT_THAT(Post("/v1/audio/speech?x=1", "not json")->body,
+              HasSubstr(R"("path":"/v1/audio/speech","bytes":8)"));
+}
+
+TEST_F(MockServerTest, RefusesUnknownModelsAndBadJson) {
+  Start();
+  const auto unknown = Post(kChatPath, R"({"model":"gpt-9","messages":[]})");
+  EXPECT_EQ(unknown->status, 404);
+  EXPECT_EQ(unknown->body,
+            R"({"error":{"message":"The model `gpt-9` does not exist.","type":"NotFoundError",)"
+            R"("param":"model","code":404}})");
+  EXPECT_EQ(Post(kChatPath, "{")->status, 400);
+  EXPECT_EQ(Stat("failed"), 2u);
+}
+
+TEST_F(MockServerTest, AsksForItsKey) {
+  options_.api_key = "secret";
+  options_.tokens = 1;
+  Start();
+  EXPECT_EQ(Get("/v1/models")->status, 401);
+  EXPECT_EQ(Get("/health")->status, 200);
+  EXPECT_EQ(Post(kChatPath, "{}")->status, 401);
+  EXPECT_EQ(Post(kChatPath, "{}", {{"authorization", "Bearer wrong"}})->status, 401);
+  EXPECT_EQ(Post(kChatPath, "{}", {{"authorization", "Bearer secret"}})->status, 200);
+}
+
+TEST_F(MockServerTest, FailsWhenToldTo) {
+  options_.fail_rate = 1;
+  Start();
+  EXPECT_EQ(Post(kChatPath, "{}")->status, 500);
+}
+
+TEST_F(MockServerTest, IsBusyWhenToldToButHealthy) {
+  options_.busy = true;
+  Start();
+  const auto answer = Post(kChatPath, "{}");
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_THAT(answer->body, HasSubstr("The engine is currently busy"));
+  EXPECT_EQ(Get("/health")->status, 200);
+}
+
+TEST_F(MockServerTest, AbortsWithoutTokensWhenDraining) {
+  options_.drain_abort = true;
+  Start();
+  const auto whole = Post(kChatPath, R"({"max_tokens":5})");
+  EXPECT_EQ(whole->status, 200);
+  EXPECT_THAT(whole->body, HasSubstr(R"("content":""},"logprobs":null,"finish_reason":"abort")"));
+  EXPECT_THAT(whole->body, HasSubstr(R"("completion_tokens":0)"));
+  const auto stream = Post(kChatPath, R"({"max_tokens":5,"stream":true})");
+  EXPECT_THAT(stream->body, HasSubstr(R"("content":""},"logprobs":null,"finish_reason":"abort")"));
+  EXPECT_THAT(stream->body, EndsWith("data: [DONE]\n\n"));
+}
+
+TEST_F(MockServerTest, DiesInTheMiddleOfAStream) {
+  options_.die_after_tokens = 2;
+  Start();
+  const auto cut = Post(kChatPath, R"({"max_tokens":5,"stream":true})");
+  ASSERT_FALSE(cut);
+  EXPECT_THAT(cut.error().what, StartsWith("receive"));
+  EXPECT_FALSE(Post(kChatPath, R"({"max_tokens":5})"));
+  EXPECT_EQ(Post(kChatPath, R"({"max_tokens":2,"stream":true})")->status, 200);
+  EXPECT_EQ(Stat("failed"), 2u);
+}
+
+TEST_F(MockServerTest, HangsUntilTheClientLeavesAndCountsIt) {
+  options_.hang_rate = 1;
+  Start();
+  EXPECT_FALSE(Post(kChatPath, "{}", {}, milliseconds(30)));
+  Await([&] { return Stat("cancelled") == 1; });
+  EXPECT_EQ(Stat("in_flight"), 0u);
+}
+
+TEST_F(MockServerTest, StopsGeneratingWhenTheClientLeaves) {
+  options_.token_interval = std::chrono::hours(1);
+  Start();
+  EXPECT_FALSE(Post(kChatPath, R"({"stream":true})", {}, milliseconds(30)));
+  Await([&] { return Stat("cancelled") == 1; });
+  EXPECT_EQ(Stat("in_flight"), 0u);
+}
+
+TEST_F(MockServerTest, StallsWhenTheRequestSaysSo) {
+  Start();
+  const auto body = R"({"stream":true,"mock_stall_after":2})";
+  const auto answer = Post(kChatPath, body, {}, milliseconds(100));
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().what, HasSubstr("timed out"));
+}
+
+TEST_F(MockServerTest, WritesAnswersOfAnyLength) {
+  Start();
+  const auto answer = Post(kChatPath, R"({"mock_answer_bytes":1000003})");
+  ASSERT_TRUE(answer) << answer.error().what;
+  const auto json = Json::Parse(answer->body);
+  ASSERT_TRUE(json);
+  const Json& choice = json->Find("choices")->array()->front();
+  EXPECT_EQ(choice.Find("message")->Find("content")->string()->size(), 1000003u);
+}
+
+TEST_F(MockServerTest, StopsWhileStreamsAreOpen) {
+  options_.token_interval = std::chrono::hours(1);
+  Start(2);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&] { EXPECT_FALSE(Post(kChatPath, R"({"stream":true})")); });
+  }
+  Await([&] { return server_->counts().in_flight == 4; });
+  server_->Stop();
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(server_->counts().cancelled, 4u);
+}
+
+TEST_F(MockServerTest, SaysThatItsAddressIsTaken) {
+  Start();
+  const auto second = MockServer::Start(options_, server_->address(), 1, log_);
+  ASSERT_FALSE(second);
+  EXPECT_THAT(second.error().what, HasSubstr("in use"));
+}
+
+}  // namespace
+}  // namespace fathom

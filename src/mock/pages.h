@@ -1,0 +1,26 @@
+// The bodies of a mock engine's answers that are made in one piece.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mock/completion_answer.h"
+#include "mock/completion_request.h"
+#include "mock/mock_options.h"
+
+namespace fathom {
+
+std::string ModelsPage(const MockOptions& options, int64_t created);
+std::string VersionPage(MockedEngine engine);
+std::string StatsPage(const MockCounts& counts);
+
+// One vector of eight numbers per input, which depend on that input's bytes alone.
+std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionRequest& request);
+std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest& request,
+                         std::string_view escaped_text, uint64_t tokens);
+
+// Proof of what came in: the path, the body's length and its XXH3-64.
+std::string EchoPage(std::string_view path, std::string_view body);
+
+}  // namespace fathom

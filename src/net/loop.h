@@ -1,0 +1,178 @@
+// One thread's event loop: readiness of descriptors, deadlines, and calls from other threads.
+//
+// Threads    Everything but Post() and Stop() belongs to the thread that is in Run(). A socket, a
+//            timer and the coroutine that waits for them live and die on one loop.
+// Readiness  Edge-triggered epoll, registered once per descriptor for all directions; what was
+//            announced is remembered in the Source, so a read that would find nothing is not tried.
+// Safety     A Source that is released while a batch of events is handled stays allocated until the
+//            batch is over, so a late event for it is recognised and ignored.
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/timer_wheel.h"
+
+namespace fathom {
+
+class IoOperation;
+class Loop;
+
+// Wants to know when a peer goes away while nobody reads from it.
+class HangupWatcher {
+ public:
+  virtual void OnHangup() = 0;
+
+ protected:
+  ~HangupWatcher() = default;
+};
+
+// A descriptor as the loop sees it.
+struct Source {
+  int fd = -1;
+  bool readable = false;
+  bool writable = false;
+  bool hung_up = false;
+  IoOperation* reader = nullptr;
+  IoOperation* writer = nullptr;
+  HangupWatcher* watcher = nullptr;
+};
+
+enum class IoStatus : uint8_t {
+  kOk,
+  kEof,        // the peer has finished sending
+  kTimeout,    // the deadline passed
+  kCancelled,  // somebody called Cancel()
+  kError,      // the connection is broken
+};
+
+// What a coroutine awaits and a Loop completes: an attempt that is repeated whenever the descriptor
+// becomes ready, until it is over, its deadline passes or it is cancelled.
+class IoOperation {
+ public:
+  bool await_ready() { return Attempt(); }
+  void await_suspend(std::coroutine_handle<> waiting);
+
+  IoOperation(const IoOperation&) = delete;
+  IoOperation& operator=(const IoOperation&) = delete;
+
+ protected:
+  enum class Want : uint8_t { kRead, kWrite };
+
+  IoOperation(Loop& loop, Source& source, TimePoint deadline, Want want)
+      : want_(want), loop_(loop), source_(source), deadline_(deadline), timer_(*this) {}
+  ~IoOperation() = default;
+
+  // One try. True when it is over, well or badly, with status_ set; false to wait for want_.
+  virtual bool Attempt() = 0;
+
+  IoStatus status_ = IoStatus::kOk;
+  Want want_;
+
+ private:
+  friend class Loop;
+
+  struct Deadline : Timer {
+    explicit Deadline(IoOperation& op) : Timer(&OnFire), operation(op) {}
+    static void OnFire(Timer& timer) {
+      static_cast<Deadline&>(timer).operation.Interrupt(IoStatus::kTimeout);
+    }
+    IoOperation& operation;
+  };
+
+  void Park();
+  void Interrupt(IoStatus status);
+
+  Loop& loop_;
+  Source& source_;
+  const TimePoint deadline_;
+  Deadline timer_;
+  std::coroutine_handle<> waiting_;
+};
+
+// co_await loop.Sleep(10ms);
+class SleepOperation {
+ public:
+  SleepOperation(Loop& loop, TimePoint until) : timer_(*this), loop_(loop), until_(until) {}
+  bool await_ready() const { return false; }
+  void await_suspend(std::coroutine_handle<> waiting);
+  void await_resume() const {}
+
+ private:
+  struct Alarm : Timer {
+    explicit Alarm(SleepOperation& op) : Timer(&OnFire), operation(op) {}
+    static void OnFire(Timer& timer) { static_cast<Alarm&>(timer).operation.waiting_.resume(); }
+    SleepOperation& operation;
+  };
+
+  Alarm timer_;
+  Loop& loop_;
+  const TimePoint until_;
+  std::coroutine_handle<> waiting_;
+};
+
+class Loop {
+ public:
+  Loop();
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Handles events until Stop().
+  void Run();
+
+  // Any thread. Run() returns soon; what still waits is never resumed.
+  void Stop();
+
+  // Any thread. Calls `work` on this loop's thread, in order. Meant for control, not for data: the
+  // queue is not bounded.
+  void Post(std::move_only_function<void()> work);
+
+  // When the current turn began. Good enough for deadlines and latencies, and free.
+  TimePoint now() const { return now_; }
+
+  SleepOperation Sleep(Duration duration) { return SleepOperation(*this, now_ + duration); }
+
+  TimerWheel& timers() { return timers_; }
+
+  // The loop watches the descriptor until it is released. The caller closes it right afterwards,
+  // which is what takes it out of epoll.
+  Source& Register(int fd);
+  void Release(Source& source);
+
+  // Ends whatever waits on the source, in this turn but not inside this call.
+  void Cancel(Source& source);
+
+ private:
+  friend class IoOperation;
+
+  void Handle(Source& source, uint32_t events);
+  void Advance(IoOperation*& slot);
+  void ResumeInterrupted();
+  void RunPosted();
+  int WaitMilliseconds();
+
+  const int epoll_;
+  const int wake_;
+  Source* wake_source_ = nullptr;
+  TimePoint now_;
+  TimerWheel timers_;
+  std::deque<Source> sources_;  // stable addresses; recycled through free_
+  std::vector<Source*> free_;
+  std::vector<Source*> released_;  // in this turn; free once it is over
+  std::vector<IoOperation*> interrupted_;
+
+  std::atomic<bool> stopping_{
+      false};  // read by Run(), written by Stop(), which then wakes the loop
+  std::atomic<bool> posted_any_{false};  // lets a turn without posts skip the mutex
+  std::mutex mutex_;
+  std::vector<std::move_only_function<void()>> posted_;  // guarded by mutex_
+};
+
+}  // namespace fathom

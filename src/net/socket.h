@@ -1,0 +1,143 @@
+// A connected TCP socket, plain or under TLS, for one coroutine at a time in each direction.
+//
+// Deadlines      Every operation has one. When it passes, the operation ends with kTimeout and the
+//                socket is still usable, though a half-written message is only good for closing.
+// Cancellation   Cancel() ends what waits, with kCancelled, from elsewhere on the same loop.
+// Back-pressure  Nothing is buffered here: a write is over when the kernel has taken every byte.
+// Latency        TCP_NODELAY is always on.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "net/address.h"
+#include "net/loop.h"
+
+namespace fathom {
+
+class Socket;
+class TlsClientContext;
+class TlsServerContext;
+class TlsSession;
+
+struct IoResult {
+  IoStatus status = IoStatus::kOk;
+  size_t bytes = 0;
+  bool ok() const { return status == IoStatus::kOk; }
+};
+
+// What went wrong, for a log line.
+std::string_view Describe(IoStatus status);
+
+class ReadOperation final : public IoOperation {
+ public:
+  ReadOperation(Socket& socket, std::span<char> into, TimePoint deadline);
+  IoResult await_resume() const { return {status_, bytes_}; }
+
+ private:
+  bool Attempt() override;
+  Socket& socket_;
+  const std::span<char> into_;
+  size_t bytes_ = 0;
+};
+
+class WriteOperation final : public IoOperation {
+ public:
+  // Eats up `parts` as it goes; they and what they point to must outlive the operation.
+  WriteOperation(Socket& socket, std::span<iovec> parts, TimePoint deadline);
+  WriteOperation(Socket& socket, std::string_view text, TimePoint deadline);
+  IoResult await_resume() const { return {status_, bytes_}; }
+
+ private:
+  bool Attempt() override;
+  bool Advance(size_t written);  // true when everything is written
+
+  Socket& socket_;
+  iovec single_{};
+  std::span<iovec> parts_;
+  size_t bytes_ = 0;
+};
+
+class ConnectOperation final : public IoOperation {
+ public:
+  ConnectOperation(Socket& socket, TimePoint deadline);
+  IoResult await_resume() const { return {status_, 0}; }
+
+ private:
+  bool Attempt() override;
+  Socket& socket_;
+};
+
+class HandshakeOperation final : public IoOperation {
+ public:
+  HandshakeOperation(Socket& socket, TimePoint deadline);
+  IoResult await_resume() const { return {status_, 0}; }
+
+ private:
+  bool Attempt() override;
+  Socket& socket_;
+};
+
+class Socket {
+ public:
+  // Takes over a connected (or connecting) non-blocking descriptor.
+  Socket(Loop& loop, int fd);
+  ~Socket();
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // A new descriptor that has begun to connect; await Connected() on the socket made of it.
+  static Result<int> BeginConnect(const Address& to);
+  ConnectOperation Connected(TimePoint deadline) { return {*this, deadline}; }
+
+  // Puts TLS on it; await Handshake() before anything else.
+  void StartTls(const TlsServerContext& context);
+  void StartTls(const TlsClientContext& context, const std::string& server_name);
+  HandshakeOperation Handshake(TimePoint deadline) { return {*this, deadline}; }
+  // Why the handshake failed.
+  std::string TlsProblem() const;
+
+  // At least one byte, unless the status says otherwise.
+  ReadOperation Read(std::span<char> into, TimePoint deadline) { return {*this, into, deadline}; }
+  // Everything, unless the status says otherwise.
+  WriteOperation Write(std::span<iovec> parts, TimePoint deadline) {
+    return {*this, parts, deadline};
+  }
+  WriteOperation Write(std::string_view text, TimePoint deadline) {
+    return {*this, text, deadline};
+  }
+
+  void Cancel() { loop_.Cancel(source_); }
+
+  // Calls the watcher when the peer goes away. nullptr ends it. A peer that has gone already is
+  // only seen in hung_up().
+  void Watch(HangupWatcher* watcher) { source_.watcher = watcher; }
+  bool hung_up() const { return source_.hung_up; }
+  // Nothing has come in since the last read. What an idle kept-alive connection must be.
+  bool quiet() const { return !source_.readable; }
+
+  // Closing will reset the connection, so that the peer cannot take a cut-off answer for a whole
+  // one.
+  void ResetOnClose();
+  // Says that no more will be sent, and leaves the rest to the peer.
+  void FinishSending();
+
+  Loop& loop() const { return loop_; }
+
+ private:
+  friend class ReadOperation;
+  friend class WriteOperation;
+  friend class ConnectOperation;
+  friend class HandshakeOperation;
+
+  Loop& loop_;
+  const int fd_;
+  Source& source_;
+  std::unique_ptr<TlsSession> tls_;
+};
+
+}  // namespace fathom
