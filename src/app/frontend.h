@@ -40,8 +40,8 @@ class Frontend {
 
   void Stop();
 
-  Fleet& fleet() { return *fleet_; }
-  GatewayContext& context() { return *context_; }
+  const Fleet& fleet() const { return *fleet_; }
+  const GatewayContext& context() const { return *context_; }
 
  private:
   Frontend(const Settings& settings, Log& log) : settings_(settings), log_(log) {}

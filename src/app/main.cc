@@ -89,7 +89,7 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
     case Command::kMock:
       return RunMock(*settings, log);
     case Command::kDemo:
-      return RunDemo(*settings, environment, log);
+      return RunDemo(*settings, log);
   }
   return kExitFailed;
 }

@@ -242,8 +242,11 @@ constexpr Option kOptions[] = {
      .help = "Stop after so many seconds; 0 runs until interrupted."},
 
     // Logging
+    {.name = "log-level", .type = kChoice, .fallback = "warn", .choices = kLogLevels,
+     .commands = kDemo, .section = kLogging, .placeholder = "LEVEL",
+     .help = "Least severe records to write."},
     {.name = "log-level", .type = kChoice, .fallback = "info", .choices = kLogLevels,
-     .commands = kServe | kMock | kDemo, .section = kLogging, .placeholder = "LEVEL",
+     .commands = kServe | kMock, .section = kLogging, .placeholder = "LEVEL",
      .help = "Least severe records to write."},
     {.name = "log-format", .type = kChoice, .fallback = "text", .choices = kLogFormats,
      .commands = kServe | kMock, .section = kLogging, .placeholder = "FORMAT",
