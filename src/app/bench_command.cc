@@ -14,9 +14,10 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: fathom bench load URL [path=/v1/chat/completions] [model=NAME] [concurrency=N]\n"
     "         [requests=N] [seconds=S] [rate=R] [stream=0|1] [prompt-bytes=N] [max-tokens=N]\n"
-    "         [api-key=KEY]\n"
-    "rate 0 keeps `concurrency` requests in flight; otherwise R requests start every second and\n"
-    "latencies count from when each was due. Prints one JSON object, times in seconds.\n";
+    "         [ramp=S] [api-key=KEY]\n"
+    "rate 0 keeps `concurrency` requests in flight, the first of them begun over `ramp` seconds;\n"
+    "otherwise R requests start every second and latencies count from when each was due. Prints\n"
+    "one JSON object, times in seconds.\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
   w.Key(name).BeginObject();
@@ -37,12 +38,14 @@ std::string ReportOf(const LoadReport& report) {
   for (const auto& [status, count] : report.errors) w.Key(std::to_string(status)).Unsigned(count);
   w.EndObject();
   w.Key("first_problem").String(report.first_problem);
+  w.Key("unsent").Unsigned(report.unsent);
   w.Key("connections").Unsigned(report.connections);
   w.Key("bytes").Unsigned(report.bytes).Key("chunks").Unsigned(report.chunks);
   w.Key("tokens").Unsigned(report.tokens);
   WriteLatencies(w, "first_byte", report.first_byte);
   WriteLatencies(w, "between_chunks", report.between_chunks);
   WriteLatencies(w, "total", report.total);
+  WriteLatencies(w, "lag", report.lag);
   w.EndObject();
   return w.Take();
 }
@@ -63,18 +66,20 @@ Result<void> Set(LoadOptions& options, std::string_view key, std::string_view va
     field = static_cast<std::remove_reference_t<decltype(field)>>(parsed);
     return {};
   };
+  const auto time = [&](Duration& field) -> Result<void> {
+    double seconds = 0;
+    TRY_VOID(number(seconds));
+    field = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    return {};
+  };
   if (key == "concurrency") return number(options.concurrency);
   if (key == "requests") return number(options.requests);
   if (key == "rate") return number(options.rate);
   if (key == "prompt-bytes") return number(options.prompt_bytes);
   if (key == "max-tokens") return number(options.max_tokens);
   if (key == "stream") return number(options.stream);
-  if (key == "seconds") {
-    double seconds = 0;
-    TRY_VOID(number(seconds));
-    options.duration = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
-    return {};
-  }
+  if (key == "seconds") return time(options.duration);
+  if (key == "ramp") return time(options.ramp);
   if (key == "model") {
     options.model = value;
   } else if (key == "path") {

@@ -78,6 +78,7 @@ ServerOptions ServerOptionsOf(const Settings& s) {
   ServerOptions o;
   o.max_head = s.Bytes("max-head-size");
   o.max_body = s.Bytes("max-body-size");
+  o.body_budget = std::make_shared<BodyBudget>(s.Bytes("max-body-memory"));
   o.head_timeout = s.Time("head-timeout");
   o.body_timeout = s.Time("body-timeout");
   o.write_timeout = s.Time("write-timeout");

@@ -137,6 +137,10 @@ constexpr Option kOptions[] = {
     {.name = "max-body-size", .type = kBytes, .fallback = "192MiB", .range = {kKiB, 64 * kGiB},
      .commands = kServe, .section = kLimits, .dynamo = {{"DYN_HTTP_BODY_LIMIT_MB", "MiB"}},
      .help = "Largest request body."},
+    {.name = "max-body-memory", .type = kBytes, .fallback = "4GiB",
+     .range = {kMiB, 1024 * kGiB}, .commands = kServe, .section = kLimits,
+     .help = "Memory that the request bodies being read and served may take up together; what "
+             "does not fit gets 503."},
     {.name = "max-head-size", .type = kBytes, .fallback = "64KiB", .range = {kKiB, kMiB},
      .commands = kServe, .section = kLimits,
      .help = "Largest request or answer head: the first line and all headers."},

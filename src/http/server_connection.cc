@@ -137,58 +137,76 @@ Task<std::expected<std::string_view, RequestProblem>> ServerConnection::ReadBody
   co_return body_;
 }
 
+std::expected<void, RequestProblem> ServerConnection::Store(std::string_view payload) {
+  if (storage_.view().size() + payload.size() > options_.max_body) {
+    return Refusal(413, fmt::format("the request body is longer than the limit of {} bytes",
+                                    options_.max_body));
+  }
+  if (options_.body_budget) {
+    if (!options_.body_budget->TryTake(payload.size())) {
+      return Refusal(503, "too many large requests at once; try again shortly");
+    }
+    budgeted_ += payload.size();
+  }
+  if (!storage_.Reserve(payload.size(), options_.max_body)) {
+    return Refusal(503, "out of memory for the request body");
+  }
+  if (payload.data() == storage_.room().data()) {
+    storage_.Commit(payload.size());  // it was read into its place
+  } else {
+    storage_.Append(payload);
+  }
+  return {};
+}
+
+// A body that drips in is cut off, however regularly it drips.
+TimePoint ServerConnection::BodyDeadline(TimePoint begun) const {
+  return begun + options_.body_timeout +
+         std::chrono::seconds(storage_.view().size() / kSlowestBody);
+}
+
 // Reads the rest of the body into storage_. A body of known length is read straight into its place.
 Task<std::expected<void, RequestProblem>> ServerConnection::FillBody() {
   if (head_.expect_continue && in_.view().size() == head_size_) {
     const IoResult told = co_await socket_.Write(kContinue, WriteDeadline());
     if (!told.ok()) co_return Gone();
   }
-  const bool direct = head_.framing == BodyFraming::kLength;
-  std::string_view early = in_.view().substr(head_size_);
-  std::string raw;  // chunked bytes on their way to being decoded
-  bool early_is_raw = false;
-  if (!direct) raw.resize(64 << 10);
-  if (direct && !storage_.Reserve(head_.content_length, head_.content_length)) {
+  const TimePoint begun = socket_.loop().now();
+  const bool known = head_.framing == BodyFraming::kLength;
+  if (known && !storage_.Reserve(head_.content_length, head_.content_length)) {
     co_return Refusal(503, "out of memory for the request body");
   }
-  for (;;) {
-    while (!early.empty() && !decoder_.done()) {
-      const auto step = decoder_.Feed(early);
+  std::string raw(known ? 0 : kChunkedRead, '\0');  // framed bytes, on their way to being decoded
+  std::string_view got = in_.view().substr(head_size_);  // first what came with the head
+  for (bool in_buffer = true;; in_buffer = false) {
+    while (!got.empty() && !decoder_.done()) {
+      const auto step = decoder_.Feed(got);
       if (!step) co_return Refusal(400, step.error().what);
-      if (storage_.view().size() + step->payload.size() > options_.max_body) {
-        co_return Refusal(413, fmt::format("the request body is longer than the limit of {} bytes",
-                                           options_.max_body));
-      }
-      if (!storage_.Reserve(step->payload.size(), options_.max_body)) {
-        co_return Refusal(503, "out of memory for the request body");
-      }
-      if (step->payload.data() == storage_.room().data()) {
-        storage_.Commit(step->payload.size());
-      } else {
-        storage_.Append(step->payload);
-      }
-      if (!early_is_raw) body_in_buffer_ += step->consumed;
-      early.remove_prefix(step->consumed);
+      const auto stored = Store(step->payload);
+      if (!stored) co_return stored;
+      if (in_buffer) body_in_buffer_ += step->consumed;
+      got.remove_prefix(step->consumed);
     }
     if (decoder_.done()) {
-      // What came after a chunked body is the start of the next request. (What came with the head
-      // is in the buffer already.)
-      if (early_is_raw) next_ = early;
+      if (!in_buffer) next_ = got;  // the start of the next request
       co_return std::expected<void, RequestProblem>();
     }
     std::span<char> room(raw);
-    if (direct) {
-      room = storage_.room();
-      room = room.first(
-          std::min<size_t>({room.size(), kBigRead, head_.content_length - storage_.view().size()}));
+    if (known) {
+      const size_t left = head_.content_length - storage_.view().size();
+      room = storage_.room().first(std::min(left, kBigRead));
     }
-    const TimePoint deadline = socket_.loop().now() + options_.body_timeout;
-    const IoResult read = co_await socket_.Read(room, deadline);
+    const IoResult read = co_await socket_.Read(room, BodyDeadline(begun));
     if (read.status == IoStatus::kTimeout) co_return Refusal(408, "the request body took too long");
     if (!read.ok()) co_return Gone();
-    early = std::string_view(room.data(), read.bytes);
-    early_is_raw = true;
+    got = std::string_view(room.data(), read.bytes);
   }
+}
+
+void ServerConnection::FreeBody() {
+  if (options_.body_budget) options_.body_budget->Return(std::exchange(budgeted_, 0));
+  storage_.Free();
+  body_ = {};
 }
 
 void ServerConnection::FinishRequest() {
@@ -201,8 +219,7 @@ void ServerConnection::FinishRequest() {
     next_.clear();
   }
   head_size_ = body_in_buffer_ = 0;
-  storage_.Free();
-  body_ = {};
+  FreeBody();
 }
 
 Task<bool> ServerConnection::Respond(const Answer& answer) {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,11 +23,33 @@
 
 namespace fathom {
 
+// How much memory may all request bodies together take up? Counted as bytes arrive, so that a
+// client that only announces a large body takes nothing from the others.
+//
+// Threads  Any.
+class BodyBudget {
+ public:
+  explicit BodyBudget(uint64_t limit) : limit_(limit) {}
+
+  bool TryTake(uint64_t bytes) {
+    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_) return true;
+    Return(bytes);
+    return false;
+  }
+  void Return(uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t used() const { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
 struct ServerOptions {
   size_t max_head = 64 << 10;
   size_t max_body = 192u << 20;
+  std::shared_ptr<BodyBudget> body_budget;  // null: no common limit
   Duration head_timeout = std::chrono::seconds(10);
-  Duration body_timeout = std::chrono::seconds(30);
+  Duration body_timeout = std::chrono::seconds(30);  // plus what kSlowestBody allows
   Duration write_timeout = std::chrono::seconds(300);
   Duration keep_alive_timeout = std::chrono::seconds(75);
 };
@@ -64,6 +86,7 @@ class ServerConnection {
  public:
   ServerConnection(Loop& loop, int fd, const ServerOptions& options)
       : options_(options), socket_(loop, fd), in_(kInitialBuffer) {}
+  ~ServerConnection() { FreeBody(); }
 
   // Serves requests until the client leaves or `draining` says so.
   Task<void> Serve(HttpHandler& handler, const std::atomic<bool>& draining);
@@ -95,10 +118,15 @@ class ServerConnection {
  private:
   static constexpr size_t kInitialBuffer = 16 << 10;
   static constexpr size_t kBigRead = 256 << 10;
+  static constexpr size_t kChunkedRead = 64 << 10;
+  static constexpr size_t kSlowestBody = 8 << 10;  // bytes per second, on average, that will do
 
   Task<std::expected<bool, RequestProblem>> ReadHead(bool first);
   std::expected<bool, RequestProblem> ParseBufferedHead();
   Task<std::expected<void, RequestProblem>> FillBody();
+  std::expected<void, RequestProblem> Store(std::string_view payload);
+  TimePoint BodyDeadline(TimePoint begun) const;
+  void FreeBody();
   void FinishRequest();
   Task<void> Linger();
 
@@ -111,6 +139,7 @@ class ServerConnection {
   BodyDecoder decoder_;
   size_t body_in_buffer_ = 0;  // bytes of the buffer, after the head, that the body used up
   BodyStorage storage_;
+  uint64_t budgeted_ = 0;  // taken from the body budget
   std::string_view body_;
   std::string next_;  // read past the end of a chunked body
   std::string out_;
