@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -49,7 +50,10 @@ struct TextValue {
 struct JsonValue {
   std::string& out;
   void operator()(std::string_view v) const { AppendJsonString(out, v); }
-  void operator()(double v) const { fmt::format_to(std::back_inserter(out), "{:.6g}", v); }
+  void operator()(double v) const {
+    // JSON has no word for infinity.
+    fmt::format_to(std::back_inserter(out), std::isfinite(v) ? "{:.6g}" : "null", v);
+  }
   void operator()(auto v) const { fmt::format_to(std::back_inserter(out), "{}", v); }
 };
 

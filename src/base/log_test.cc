@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <limits>
 #include <string>
 
 namespace fathom {
@@ -65,6 +66,11 @@ TEST(LogRecord, IsOneLineInJsonWhateverTheMessage) {
   EXPECT_THAT(
       JsonText("one\ntwo", {{"why", "three\nfour"}}),
       AllOf(HasSubstr("\"one\\ntwo\""), HasSubstr("\"three\\nfour\""), Not(HasSubstr("\n"))));
+}
+
+TEST(LogRecord, HasNoInfinityInJson) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(JsonText("m", {{"rate", infinity}}), EndsWith("\"rate\":null}"));
 }
 
 TEST(Log, WritesOneStampedLinePerRecord) {

@@ -1,9 +1,8 @@
 #include "codec/http_head.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <optional>
 
 #include "base/text.h"
@@ -12,8 +11,8 @@
 namespace fathom {
 namespace {
 
-// Inside this file an error is its text, and nullptr when all is well: no allocation, no branches
-// for the reader's sake. The public functions add the blame.
+// Inside this file an error is its text, and nullptr when all is well, which costs nothing to
+// return. The public functions add the blame.
 using Problem = const char*;
 
 // What a byte may be part of.
@@ -107,16 +106,6 @@ HeaderName Recognise(std::string_view name) {
   }
 }
 
-// Calls visit with each element of a comma-separated list.
-template <class Visit>
-void ForEachElement(std::string_view list, Visit visit) {
-  while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    visit(Trim(list.substr(0, comma)));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-}
-
 // What the headers of either kind of message say about its body and its connection.
 struct Facts {
   uint64_t content_length = 0;
@@ -175,8 +164,9 @@ Problem WrongNameByte(char c, bool first) {
   return first && c == ':' ? "empty header name" : "invalid byte in a header name";
 }
 
-// Reads one message. Every scan stops at CR at the latest, and Complete() has seen to it that
-// two lines end at the end, so none of them needs to look where the end is.
+// Reads one head. Every scan of a line stops at CR at the latest, and a head that is complete() has
+// one in front of its blank line, so that none of them needs to look where the end is. Nothing else
+// may be called for a head that is not.
 class HeadReader {
  public:
   explicit HeadReader(std::string_view head)
@@ -339,60 +329,7 @@ Problem ReadResponse(std::string_view head, bool to_head_request, ResponseHead& 
   return nullptr;
 }
 
-bool IsHopByHopName(HeaderName id) {
-  switch (id) {
-    case HeaderName::kConnection:
-    case HeaderName::kKeepAlive:
-    case HeaderName::kProxyAuthenticate:
-    case HeaderName::kProxyAuthorization:
-    case HeaderName::kProxyConnection:
-    case HeaderName::kTe:
-    case HeaderName::kTrailer:
-    case HeaderName::kTransferEncoding:
-    case HeaderName::kUpgrade:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
-
-const Header* HeaderList::Find(HeaderName id) const {
-  if (!Has(id)) return nullptr;
-  for (const Header& header : all()) {
-    if (header.id == id) return &header;
-  }
-  return nullptr;
-}
-
-const Header* HeaderList::Find(std::string_view name) const {
-  for (const Header& header : all()) {
-    if (EqualsIgnoreCase(header.name, name)) return &header;
-  }
-  return nullptr;
-}
-
-bool HeaderList::Push(const Header& header) {
-  if (size_ == kMax) return false;
-  std::construct_at(&headers_[size_++], header);
-  seen_ |= uint32_t{1} << static_cast<unsigned>(header.id);
-  return true;
-}
-
-bool IsHopByHop(const Header& header, const HeaderList& headers) {
-  if (IsHopByHopName(header.id)) return true;
-  if (!headers.Has(HeaderName::kConnection)) return false;
-  if (header.id == HeaderName::kContentLength || header.id == HeaderName::kHost) return false;
-  bool listed = false;
-  for (const Header& other : headers.all()) {
-    if (other.id != HeaderName::kConnection) continue;
-    ForEachElement(other.value, [&](std::string_view option) {
-      listed = listed || EqualsIgnoreCase(option, header.name);
-    });
-  }
-  return listed;
-}
 
 Result<size_t> HeadFinder::Find(std::string_view in) {
   while (scanned_ < in.size()) {

@@ -10,75 +10,14 @@
 // Errors   kCaller for requests, kPeer for responses.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "base/result.h"
+#include "codec/header_list.h"
 
 namespace fathom {
-
-// The headers a router treats specially; recognised once, while parsing.
-enum class HeaderName : uint8_t {
-  kOther,
-  kAuthorization,
-  kConnection,
-  kContentLength,
-  kContentType,
-  kDate,
-  kExpect,
-  kFathomWorker,  // x-fathom-worker
-  kHost,
-  kKeepAlive,
-  kProxyAuthenticate,
-  kProxyAuthorization,
-  kProxyConnection,
-  kRequestId,  // x-request-id
-  kRetryAfter,
-  kServer,
-  kSessionId,  // x-session-id
-  kTe,
-  kTrailer,
-  kTransferEncoding,
-  kUpgrade,
-};
-
-struct Header {
-  std::string_view name;
-  std::string_view value;  // without surrounding white space
-  HeaderName id = HeaderName::kOther;
-};
-
-// In the order they were sent.
-class HeaderList {
- public:
-  static constexpr size_t kMax = 128;
-
-  HeaderList() {}  // leaves the storage alone: clearing it would cost more than parsing a head
-
-  std::span<const Header> all() const { return {headers_.data(), size_}; }
-  // The first of that name, or nullptr.
-  const Header* Find(HeaderName id) const;
-  const Header* Find(std::string_view name) const;
-  bool Has(HeaderName id) const { return (seen_ >> static_cast<unsigned>(id)) & 1; }
-
-  bool Push(const Header& header);  // false when full
-  void Clear() { size_ = 0, seen_ = 0; }
-
- private:
-  size_t size_ = 0;
-  uint32_t seen_ = 0;  // bit per HeaderName
-  union {
-    std::array<Header, kMax> headers_;  // only the first size_ are meaningful
-  };
-};
-
-// True if the header concerns one connection only and must not be relayed (RFC 9110, 7.6.1),
-// whether by its name or because a Connection header of the same message lists it. Content-Length
-// and Host are always relayed: who could have them left out could change what the message means.
-bool IsHopByHop(const Header& header, const HeaderList& headers);
 
 enum class BodyFraming : uint8_t { kNone, kLength, kChunked, kUntilClose };
 

@@ -296,26 +296,6 @@ TEST(ResponseHead, RefusesAmbiguousFraming) {
   EXPECT_NE(ResponseError("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"), "accepted");
 }
 
-TEST(HeaderList, FindsTheFirstOfAName) {
-  const std::string text = Request("X-A: 1\r\nx-a: 2\r\n");
-  const RequestHead head = Accepted(text);
-  EXPECT_EQ(head.headers.Find("x-A")->value, "1");
-  EXPECT_EQ(head.headers.Find("x-b"), nullptr);
-  EXPECT_EQ(head.headers.Find(HeaderName::kUpgrade), nullptr);
-}
-
-TEST(HopByHop, CoversConnectionHeadersAndWhatTheyList) {
-  const std::string text = Request(
-      "Connection: X-Private, content-length, host\r\nConnection: x-other\r\nTE: trailers\r\n"
-      "x-private: 1\r\nX-Other: 2\r\nX-Public: 3\r\nContent-Length: 0\r\n");
-  const RequestHead head = Accepted(text);
-  std::string relayed;
-  for (const Header& header : head.headers.all()) {
-    if (!IsHopByHop(header, head.headers)) relayed.append(header.name).append(" ");
-  }
-  EXPECT_EQ(relayed, "Host X-Public Content-Length ");
-}
-
 TEST(HeadFinder, FindsTheEndHoweverTheHeadIsCut) {
   const std::string in = std::string(kTypical) + "{\n\n}";
   for (size_t cut = 0; cut < kTypical.size(); ++cut) {
@@ -333,7 +313,8 @@ TEST(HeadFinder, RefusesABareLfHoweverTheHeadIsCut) {
     HeadFinder finder;
     const Result<size_t> first = finder.Find(in.substr(0, cut));
     EXPECT_EQ(first.has_value(), cut <= lf) << cut;
-    if (first) EXPECT_FALSE(finder.Find(in)) << cut;
+    if (!first) continue;
+    EXPECT_FALSE(finder.Find(in)) << cut;
   }
   EXPECT_FALSE(HeadFinder().Find("\n"));
 }

@@ -15,6 +15,8 @@ namespace fathom {
 
 // A parsed document. Comfortable rather than fast: answers of workers, bodies of admin calls. The
 // request path uses JsonScanner.
+//
+// Errors  kCaller; who reads the answer of a peer blames the peer instead.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -51,7 +53,8 @@ class Json {
 // Writes JSON into a string, commas by itself.
 //
 //   JsonWriter w;
-//   w.BeginObject().Key("status").String("ok").Key("workers").BeginArray()...EndArray().EndObject();
+//   w.BeginObject().Key("status").String("ok").Key("workers").BeginArray()...EndArray();
+//   w.EndObject();
 class JsonWriter {
  public:
   JsonWriter& BeginObject();
