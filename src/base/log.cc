@@ -51,8 +51,7 @@ struct JsonValue {
   std::string& out;
   void operator()(std::string_view v) const { AppendJsonString(out, v); }
   void operator()(double v) const {
-    // JSON has no word for infinity.
-    fmt::format_to(std::back_inserter(out), std::isfinite(v) ? "{:.6g}" : "null", v);
+    out += std::isfinite(v) ? fmt::format("{:.6g}", v) : "null";  // JSON has no word for infinity
   }
   void operator()(auto v) const { fmt::format_to(std::back_inserter(out), "{}", v); }
 };
