@@ -95,6 +95,10 @@ Result<void> Set(LoadOptions& options, std::string_view key, std::string_view va
 }  // namespace
 
 int RunBench(std::span<const std::string_view> args) {
+  if (AsksForHelp(args)) {
+    fmt::print("{}", kUsage);
+    return kExitFine;
+  }
   if (args.size() < 2 || args[0] != "load") return Complain("what to put load on is missing");
   auto url = Url::Parse(args[1]);
   if (!url) return Complain(url.error().what);

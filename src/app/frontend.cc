@@ -219,7 +219,8 @@ bool Frontend::Drain(Duration patience, const std::function<bool()>& impatient) 
   server_->Drain();
   const TimePoint until = std::chrono::steady_clock::now() + patience;
   const auto busy = [this] {
-    return context_->admission.inside() > 0 || context_->admission.waiting() > 0;
+    return context_->admission.inside() > 0 || context_->admission.waiting() > 0 ||
+           context_->reading.load(std::memory_order_relaxed) > 0;
   };
   while (busy() && std::chrono::steady_clock::now() < until && !impatient()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -55,6 +55,10 @@ int UnknownCommand(std::string_view name) {
 }
 
 int RunDocs(std::span<const std::string_view> args) {
+  if (AsksForHelp(args)) {
+    fmt::print("usage: fathom docs configuration\n");
+    return kExitFine;
+  }
   if (args.size() != 1 || args[0] != "configuration") {
     return Complain("docs: the page to print is 'configuration'");
   }

@@ -28,4 +28,7 @@ struct Url {
   friend bool operator==(const Url&, const Url&) = default;
 };
 
+// "a%2Fb" is "a/b". A percent sign that no two hexadecimal digits follow stays as it is.
+std::string PercentDecode(std::string_view text);
+
 }  // namespace fathom

@@ -104,5 +104,13 @@ TEST(Url, KeepsPasswordsOutOfErrors) {
   }
 }
 
+TEST(PercentDecode, DecodesWhatIsEscapedAndLeavesTheRest) {
+  EXPECT_EQ(PercentDecode("meta%2Fllama-3%2e1"), "meta/llama-3.1");
+  EXPECT_EQ(PercentDecode("100%"), "100%");
+  EXPECT_EQ(PercentDecode("%2"), "%2");
+  EXPECT_EQ(PercentDecode("%zz%41"), "%zzA");
+  EXPECT_EQ(PercentDecode(""), "");
+}
+
 }  // namespace
 }  // namespace fathom

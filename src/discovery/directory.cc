@@ -27,23 +27,19 @@ Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
   } else if (!request.ca_file.empty()) {
     return Fail(Blame::kCaller, "worker {}: ca_file is for https:// workers", spec.url);
   }
-  TRY(auto worker, fleet_.Add(std::move(spec)));
   auto endpoint = std::make_shared<const Endpoint>(Endpoint{std::move(url), std::move(tls)});
-  {
-    const std::lock_guard lock(mutex_);
-    endpoints_[worker->id()] = endpoint;
-  }
+  const std::lock_guard lock(mutex_);
+  TRY(auto worker, fleet_.Add(std::move(spec)));
+  endpoints_[worker->id()] = endpoint;
   log_.Info("Worker added", {{"worker_id", worker->id().value()}, {"url", worker->spec().url}});
   prober_.Watch(worker, std::move(endpoint));
   return worker;
 }
 
 bool Directory::Leave(WorkerId id) {
+  const std::lock_guard lock(mutex_);
   if (!fleet_.Remove(id)) return false;
-  {
-    const std::lock_guard lock(mutex_);
-    endpoints_.erase(id);
-  }
+  endpoints_.erase(id);
   prober_.Forget(id);
   log_.Info("Worker removed", {{"worker_id", id.value()}});
   return true;

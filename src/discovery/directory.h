@@ -46,7 +46,7 @@ class Directory {
   Prober& prober_;
   const ReadEnvironment environment_;
   Log& log_;
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // also makes joining and leaving one step each
   std::unordered_map<WorkerId, std::shared_ptr<const Endpoint>> endpoints_;  // guarded by mutex_
 };
 

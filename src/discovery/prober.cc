@@ -1,6 +1,7 @@
 #include "discovery/prober.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "codec/json.h"
 #include "http/fetch.h"
@@ -33,6 +34,8 @@ Fleet::ModelReport ReadModels(int status, std::string_view body) {
     found.emplace_back(*id->string(), std::move(text));
   }
   std::sort(found.begin(), found.end());
+  const auto same_id = [](const auto& a, const auto& b) { return a.first == b.first; };
+  found.erase(std::unique(found.begin(), found.end(), same_id), found.end());
   for (auto& [id, card] : found) {
     report.models.push_back(std::move(id));
     report.cards.push_back(std::move(card));
@@ -120,10 +123,10 @@ void Prober::Failed(Patient& patient, const std::string& cause) {
                                      std::memory_order_relaxed);
   }
   // A newcomer that is not well is reported at once; one that was well gets another chance.
-  if (patient.reported_ill || (patient.routable && patient.failures < options_.failures)) return;
+  if (patient.routable && patient.failures < options_.failures) return;
   patient.routable = false;
-  patient.reported_ill = true;
-  fleet_.SetUnhealthy(patient.worker->id(), cause);
+  fleet_.SetUnhealthy(patient.worker->id(), cause);  // which may be another than before
+  if (std::exchange(patient.reported_ill, true)) return;
   log_.Warn("Worker is not healthy; no requests are sent to it",
             {{"worker_id", patient.worker->id().value()},
              {"url", patient.worker->spec().url},

@@ -2,7 +2,8 @@
 //
 // Closed while requests succeed. `threshold` failures in a row open it: nothing is sent for a
 // while. Then one request at a time may try; its success closes the breaker, its failure opens it
-// again for twice as long (up to kMaxOpen).
+// again for twice as long (up to kMaxOpen). Requests that were sent before it opened, and fail
+// afterwards, change nothing.
 //
 // Threads  Any. Races between threads can let a second trial through, never block one for ever.
 #pragma once
@@ -37,6 +38,7 @@ class CircuitBreaker {
   const Duration open_for_;
   std::atomic<uint32_t> failures_{0};  // in a row
   std::atomic<int64_t> retry_at_{0};   // nanoseconds since the clock's epoch; meaningful while open
+  std::atomic<bool> trial_{false};     // while open: one is out, and undecided
 };
 
 }  // namespace fathom

@@ -18,8 +18,12 @@ std::string_view Name(WorkerState state) {
 }
 
 FleetSnapshot::FleetSnapshot(std::vector<Member> members) : members_(std::move(members)) {
+  bool anyone_reported = false;
   for (const Member& member : members_) {
     for (const std::string& model : member.models) by_model_.try_emplace(model);
+    const bool being_asked = member.state == WorkerState::kProbing && !member.reported;
+    may_know_ = may_know_ || member.any_model || being_asked;
+    anyone_reported = anyone_reported || member.reported;
   }
   for (const Member& member : members_) {
     if (member.state != WorkerState::kReady) continue;
@@ -31,6 +35,7 @@ FleetSnapshot::FleetSnapshot(std::vector<Member> members) : members_(std::move(m
     }
     for (const std::string& model : member.models) by_model_[model].push_back(&member);
   }
+  may_know_ = may_know_ || !anyone_reported;
 }
 
 const std::vector<const Member*>& FleetSnapshot::Serving(std::string_view model) const {
@@ -46,7 +51,7 @@ const Member* FleetSnapshot::Find(WorkerId id) const {
 }
 
 bool FleetSnapshot::KnowsModel(std::string_view model) const {
-  return model.empty() || !any_model_.empty() || by_model_.contains(model);
+  return model.empty() || may_know_ || by_model_.contains(model);
 }
 
 Fleet::Fleet(const BreakerOptions& breaker)
@@ -98,7 +103,10 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
   const std::lock_guard lock(mutex_);
   Member* const member = Find(id);
   if (member == nullptr) return;
-  if (member->models == report.models && member->any_model == report.any_model) return;
+  const bool same = member->reported && member->models == report.models &&
+                    member->model_cards == report.cards && member->any_model == report.any_model;
+  if (same) return;
+  member->reported = true;
   member->models = std::move(report.models);
   member->model_cards = std::move(report.cards);
   member->any_model = report.any_model;

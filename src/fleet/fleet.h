@@ -37,6 +37,7 @@ struct Member {
   std::vector<std::string> models;       // sorted; what it serves, as it reported
   std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
   bool any_model = false;                // it cannot say what it serves: assume everything
+  bool reported = false;                 // it has said what it serves, now or earlier
 };
 
 class FleetSnapshot {
@@ -47,13 +48,16 @@ class FleetSnapshot {
   // Routable workers that serve the model; an empty model asks for all of them.
   const std::vector<const Member*>& Serving(std::string_view model) const;
   const Member* Find(WorkerId id) const;
-  bool KnowsModel(std::string_view model) const;  // some worker serves it, routable or not
+  // Whether some worker serves it, routable or not. True also while that is too early to say: a
+  // worker is still being asked for the first time, or none has ever answered.
+  bool KnowsModel(std::string_view model) const;
   size_t routable() const { return routable_.size(); }
 
  private:
   std::vector<Member> members_;
   std::vector<const Member*> routable_;
   std::vector<const Member*> any_model_;  // routable and able to serve whatever is asked
+  bool may_know_ = false;                 // too early to say what nobody serves
   std::map<std::string, std::vector<const Member*>, std::less<>> by_model_;
 };
 

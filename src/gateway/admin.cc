@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "codec/json.h"
+#include "codec/url.h"
 #include "gateway/openai_error.h"
 
 namespace fathom {
@@ -152,7 +153,7 @@ Answer AdminPages::Models(std::string_view path) const {
   }
   constexpr std::string_view kOne = "/v1/models/";
   if (path.starts_with(kOne)) {
-    const std::string_view id = path.substr(kOne.size());
+    const std::string id = PercentDecode(path.substr(kOne.size()));
     const auto found = cards.find(id);
     if (found != cards.end()) return {.body = std::string(found->second)};
     return OpenAiError(404, "model_not_found", fmt::format("no worker serves the model '{}'", id),
@@ -205,21 +206,34 @@ Answer AdminPages::RemoveWorker(std::string_view id) {
   return {.status = 204, .body = ""};
 }
 
-Task<void> AdminHandler::Handle(ServerConnection& connection) {
-  Answer answer;
-  auto reading = connection.ReadBody();
-  const auto read = co_await reading;
-  if (read) {
-    const RequestHead& head = connection.head();
-    const std::string_view path = head.target.substr(0, head.target.find('?'));
-    answer = pages_.Respond(head, path, *read, AdminPages::Scope::kAll);
-  } else {
-    if (read.error().status == 0) co_return;
-    answer = Refuse(read.error());
+bool AdminPages::WantsBody(const RequestHead& head, std::string_view path, Scope scope) const {
+  return head.method == "POST" && path == "/workers" && scope == Scope::kAll &&
+         context_.admin_keys.Admits(head);
+}
+
+Task<void> AdminPages::Serve(ServerConnection& connection, std::string_view path, Scope scope) {
+  const RequestHead& head = connection.head();
+  std::string_view body;
+  std::optional<RequestProblem> problem;
+  if (WantsBody(head, path, scope)) {
+    auto reading = connection.ReadBody();
+    const auto read = co_await reading;
+    if (read) body = *read;
+    if (!read) problem = read.error();
   }
+  if (problem && problem->status == 0) co_return;
+  const Answer answer = problem ? OpenAiError(problem->status, "bad_request", problem->what)
+                                : Respond(head, path, body, scope);
   context_.metrics.CountRequest(Route::kOwn, answer.status);
   auto responding = connection.Respond(answer);
   co_await responding;
+}
+
+Task<void> AdminHandler::Handle(ServerConnection& connection) {
+  const std::string_view target = connection.head().target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  auto serving = pages_.Serve(connection, path, AdminPages::Scope::kAll);
+  co_await serving;
 }
 
 Answer AdminHandler::Refuse(const RequestProblem& problem) {

@@ -16,10 +16,13 @@ class AdminPages {
 
   explicit AdminPages(GatewayContext& context) : context_(context) {}
 
-  Answer Respond(const RequestHead& head, std::string_view path, std::string_view body,
-                 Scope scope);
+  // Reads a body only where one is wanted, from somebody who may send it.
+  Task<void> Serve(ServerConnection& connection, std::string_view path, Scope scope);
 
  private:
+  Answer Respond(const RequestHead& head, std::string_view path, std::string_view body,
+                 Scope scope);
+  bool WantsBody(const RequestHead& head, std::string_view path, Scope scope) const;
   Answer Ready() const;
   Answer Health(bool with_workers) const;
   Answer Models(std::string_view path) const;
@@ -33,13 +36,12 @@ class AdminPages {
 // The admin listener's handler.
 class AdminHandler final : public HttpHandler {
  public:
-  explicit AdminHandler(GatewayContext& context) : context_(context), pages_(context) {}
+  explicit AdminHandler(GatewayContext& context) : pages_(context) {}
 
   Task<void> Handle(ServerConnection& connection) override;
   Answer Refuse(const RequestProblem& problem) override;
 
  private:
-  GatewayContext& context_;
   AdminPages pages_;
 };
 

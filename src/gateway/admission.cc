@@ -3,8 +3,12 @@
 namespace fathom {
 
 bool Admission::TakePlace() {
-  if (inside_.fetch_add(1) < limit_) return true;
-  inside_.fetch_sub(1);
+  // Never more than the limit, not for a moment: whoever saw such a moment would take the place for
+  // taken, and wait beside a free one.
+  int64_t inside = inside_.load();
+  while (inside < limit_) {
+    if (inside_.compare_exchange_weak(inside, inside + 1)) return true;
+  }
   return false;
 }
 

@@ -60,8 +60,7 @@ void AnswerRelay::BuildHead(std::string_view extra_headers) {
     head_.append("content-length: ").append(fmt::format_int(head.content_length).c_str());
     head_.append("\r\n");
   }
-  if (!client_.keep_alive()) head_.append("connection: close\r\n");
-  head_.append("\r\n");
+  head_.append(client_.ConnectionLine()).append("\r\n");
 }
 
 // Takes the framing off what lies in the worker's buffer, as far as kMaxPieces reach.
@@ -208,7 +207,9 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
 
 Task<void> AnswerRelay::BreakOff() {
   client_.CloseAfterwards();
-  if (!events_) {
+  // A body of known length has no room for one more event: the client would see it cut off where
+  // the length says that all is well.
+  if (!events_ || worker_.head().framing == BodyFraming::kLength) {
     client_.socket().ResetOnClose();
     co_return;
   }

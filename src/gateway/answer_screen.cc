@@ -13,9 +13,14 @@ constexpr std::string_view kRole = "\"role\"";
 
 bool HasText(const Json* holder) {
   if (holder == nullptr) return false;
-  for (const std::string_view key : {"content", "text", "reasoning_content", "reasoning"}) {
+  for (const std::string_view key :
+       {"content", "text", "reasoning_content", "reasoning", "refusal"}) {
     const Json* const text = holder->Find(key);
     if (text != nullptr && text->string() != nullptr && !text->string()->empty()) return true;
+  }
+  for (const std::string_view key : {"function_call", "audio"}) {
+    const Json* const part = holder->Find(key);
+    if (part != nullptr && part->object() != nullptr) return true;
   }
   const Json* const calls = holder->Find("tool_calls");
   return calls != nullptr && calls->array() != nullptr && !calls->array()->empty();

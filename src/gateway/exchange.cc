@@ -7,20 +7,6 @@
 #include "gateway/openai_error.h"
 
 namespace fathom {
-namespace {
-
-constexpr size_t kMaxRequestId = 128;
-
-std::string_view MakeId(std::array<char, 32>& out, Random& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (size_t i = 0; i < out.size(); i += 16) {
-    uint64_t bits = random.Next();
-    for (size_t j = 0; j < 16; ++j, bits >>= 4) out[i + j] = kDigits[bits & 15];
-  }
-  return {out.data(), out.size()};
-}
-
-}  // namespace
 
 Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
                    const RequestFields& fields, std::string_view body)
@@ -34,9 +20,7 @@ Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
       give_up_at_(client.request_started() + context_.options.request_timeout),
       asked_at_(loop_.now()) {
   const HeaderList& headers = client.head().headers;
-  const Header* const id = headers.Find(HeaderName::kRequestId);
-  const bool keep = id != nullptr && !id->value.empty() && id->value.size() <= kMaxRequestId;
-  request_id_ = keep ? id->value : MakeId(made_id_, gateway.ids_);
+  request_id_ = RequestIdOf(client.head(), gateway.ids_, made_id_);
   if (const Header* session = headers.Find(HeaderName::kSessionId);
       session != nullptr && context_.affinity.enabled()) {
     session_ = session->value;
@@ -59,8 +43,9 @@ TimePoint Exchange::Deadline(Duration wait) const {
 void Exchange::OnHangup() {
   if (client_left_) return;
   client_left_ = true;
-  if (waiting_ != nullptr) waiting_->Cancel();
+  client_.Cancel();  // the relay may wait for the client just now, and not for the worker
   if (connection_) connection_->Cancel();
+  if (waiting_ != nullptr) waiting_->Cancel();  // last, because it ends this exchange at once
 }
 
 void Exchange::GiveUpIfSilent() {
@@ -141,7 +126,7 @@ Task<void> Exchange::Serve() {
 }
 
 Task<void> Exchange::AnswerFailure() {
-  if (!failure_ && !fleet_->members().empty() && !fleet_->KnowsModel(fields_.model)) {
+  if (!failure_ && !fleet_->KnowsModel(fields_.model)) {
     const std::string message = fmt::format("no worker serves the model '{}'", fields_.model);
     auto refusing = Refuse(404, "model_not_found", message);
     co_await refusing;
@@ -190,6 +175,7 @@ const Member* Exchange::PickDirect() {
   }
   const auto& serving = fleet_->Serving(fields_.model);
   if (std::find(serving.begin(), serving.end(), member) == serving.end()) {
+    if (!fleet_->KnowsModel(fields_.model)) return nullptr;
     FailWith({RetryReason::kConnect, 503, "worker_not_ready",
               "the worker named in x-fathom-worker is not ready for this model"});
     return nullptr;
@@ -295,9 +281,12 @@ Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
   BuildRequestHead(worker);
   std::array<iovec, 2> parts = {iovec{request_head_.data(), request_head_.size()},
                                 iovec{const_cast<char*>(body_.data()), body_.size()}};
+  const size_t whole = request_head_.size() + body_.size();
   const TimePoint deadline = Deadline(context_.options.idle_timeout);
-  const IoResult sent = co_await connection_->socket().Write(parts, deadline);
+  // A worker that answers before it has read everything (413, say) will not read the rest.
+  const IoResult sent = co_await connection_->socket().WriteUntilInput(parts, deadline);
   if (!sent.ok()) co_return FailWith(sent.status);
+  sent_whole_ = sent.bytes == whole;
   context_.metrics.bytes_from_clients.Add(body_.size());
   auto reading = ReadHead();
   const Outcome read = co_await reading;
@@ -344,6 +333,8 @@ bool Exchange::WantsAnotherWorker(Worker& worker) {
 
 Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
   const int status = connection_->head().status;
+  // Before the client can know: its next request may be on another loop at once.
+  if (!session_.empty()) context_.affinity.Remember(session_, worker.id(), loop_.now());
   AnswerRelay relay(
       client_, *connection_, context_.metrics,
       {context_.options.first_byte_timeout, context_.options.idle_timeout, give_up_at_});
@@ -373,8 +364,8 @@ Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
     co_await breaking;
     co_return Outcome::kOk;
   }
-  if (!session_.empty()) context_.affinity.Remember(session_, worker.id(), loop_.now());
-  if (connection_->Reusable()) gateway_.pool_.Put(worker.id(), std::move(connection_));
+  if (sent_whole_ && connection_->Reusable())
+    gateway_.pool_.Put(worker.id(), std::move(connection_));
   co_return Outcome::kOk;
 }
 
@@ -412,6 +403,9 @@ void Exchange::BuildRequestHead(const Worker& worker) {
         break;
       default:
         if (IsHopByHop(header, head.headers)) continue;
+        if (context_.api_keys.required() && EqualsIgnoreCase(header.name, KeyRing::kApiKeyHeader)) {
+          continue;
+        }
     }
     request_head_.append(header.name).append(": ").append(header.value).append("\r\n");
   }

@@ -94,6 +94,7 @@ class Exchange final : private HangupWatcher {
   Admission::Wait* waiting_ = nullptr;
   TimePoint asked_at_;
   std::string request_head_;
+  bool sent_whole_ = false;      // the worker took the whole request
   bool answer_started_ = false;  // the worker has sent a byte
   uint64_t bytes_out_ = 0;
   bool client_left_ = false;

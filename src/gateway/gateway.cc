@@ -40,6 +40,18 @@ std::string_view OriginForm(std::string_view target) {
   return target;
 }
 
+std::string_view RequestIdOf(const RequestHead& head, Random& random, std::array<char, 32>& room) {
+  constexpr size_t kLongest = 128;
+  const Header* const id = head.headers.Find(HeaderName::kRequestId);
+  if (id != nullptr && !id->value.empty() && id->value.size() <= kLongest) return id->value;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (size_t i = 0; i < room.size(); i += 16) {
+    uint64_t bits = random.Next();
+    for (size_t j = 0; j < 16; ++j, bits >>= 4) room[i + j] = kDigits[bits & 15];
+  }
+  return {room.data(), room.size()};
+}
+
 Gateway::Gateway(GatewayContext& context, Loop& loop, uint64_t seed)
     : context_(context),
       loop_(loop),
@@ -54,33 +66,66 @@ Gateway::~Gateway() = default;
 Task<void> Gateway::Handle(ServerConnection& connection) {
   const RequestHead& head = connection.head();
   const std::string_view path = PathOf(head);
-  if (head.method == "POST" && path.starts_with("/v1/")) {
-    auto proxying = Proxy(connection);
-    co_await proxying;
+  if (head.method != "POST" || !path.starts_with("/v1/")) {
+    const AdminPages::Scope scope =
+        context_.options.admin_elsewhere ? AdminPages::Scope::kPublic : AdminPages::Scope::kAll;
+    auto answering = admin_.Serve(connection, path, scope);
+    co_await answering;
     co_return;
   }
-  std::string body;
-  if (head.framing != BodyFraming::kNone) {
-    auto reading = connection.ReadBody();
-    const auto read = co_await reading;
-    if (!read) {
-      if (read.error().status == 0) co_return;
-      auto refusing = Own(connection, Refuse(read.error()));
-      co_await refusing;
-      co_return;
+  std::optional<Answer> refusal = RefuseAtTheDoor(connection);
+  if (!refusal) {
+    std::optional<std::string_view> body = connection.BufferedBody();
+    if (!body) {
+      auto reading = ReadBody(connection);
+      const auto read = co_await reading;
+      if (read) body = *read;
+      if (!read && read.error().status == 0) co_return;
+      if (!read) refusal = Refuse(read.error());
     }
-    body = *read;
+    if (body) {
+      auto fields =
+          IsForm(head) ? Result<RequestFields>(RequestFields()) : ReadRequestFields(*body);
+      if (fields) {
+        Exchange exchange(*this, connection, RouteOf(path), *fields, *body);
+        auto running = exchange.Run();
+        co_await running;
+        co_return;
+      }
+      refusal = OpenAiError(400, "invalid_json",
+                            "the request body is not the JSON object it should "
+                            "be: " +
+                                fields.error().what);
+    }
   }
-  const AdminPages::Scope scope =
-      context_.options.admin_elsewhere ? AdminPages::Scope::kPublic : AdminPages::Scope::kAll;
-  auto answering = Own(connection, admin_.Respond(head, path, body, scope));
-  co_await answering;
+  context_.metrics.CountRequest(RouteOf(path), refusal->status);
+  std::array<char, 32> room;
+  refusal->headers.emplace_back("x-request-id", std::string(RequestIdOf(head, ids_, room)));
+  auto responding = connection.Respond(*refusal);
+  co_await responding;
 }
 
-Task<void> Gateway::Own(ServerConnection& connection, Answer answer) {
-  context_.metrics.CountRequest(Route::kOwn, answer.status);
-  auto responding = connection.Respond(answer);
-  co_await responding;
+// What can be said before the body is read.
+std::optional<Answer> Gateway::RefuseAtTheDoor(ServerConnection& connection) {
+  if (context_.draining.load(std::memory_order_relaxed)) {
+    context_.metrics.rejected_draining.Add();
+    connection.CloseAfterwards();
+    return OpenAiError(503, "draining", "this router is shutting down; send the request again");
+  }
+  if (!context_.api_keys.Admits(connection.head())) {
+    return OpenAiError(401, "invalid_api_key", "a valid API key is required in Authorization");
+  }
+  return std::nullopt;
+}
+
+// A body that is on its way. A drain waits for it.
+Task<std::expected<std::string_view, RequestProblem>> Gateway::ReadBody(
+    ServerConnection& connection) {
+  context_.reading.fetch_add(1, std::memory_order_relaxed);
+  auto reading = connection.ReadBody();
+  const auto read = co_await reading;
+  context_.reading.fetch_sub(1, std::memory_order_relaxed);
+  co_return read;
 }
 
 Answer Gateway::Refuse(const RequestProblem& problem) {
@@ -88,44 +133,6 @@ Answer Gateway::Refuse(const RequestProblem& problem) {
                                 : problem.status == 408 ? "request_timeout"
                                                         : "bad_request";
   return OpenAiError(problem.status, code, problem.what);
-}
-
-Task<void> Gateway::Proxy(ServerConnection& connection) {
-  const RequestHead& head = connection.head();
-  const Route route = RouteOf(PathOf(head));
-  Answer refusal;
-  RequestFields fields;
-  std::string_view body;
-  if (context_.draining.load(std::memory_order_relaxed)) {
-    context_.metrics.rejected_draining.Add();
-    connection.CloseAfterwards();
-    refusal = OpenAiError(503, "draining", "this router is shutting down; send the request again");
-  } else if (!context_.api_keys.Admits(head)) {
-    refusal = OpenAiError(401, "invalid_api_key", "a valid API key is required in Authorization");
-  } else {
-    auto reading = connection.ReadBody();
-    const auto read = co_await reading;
-    if (!read) {
-      if (read.error().status == 0) co_return;
-      refusal = Refuse(read.error());
-    } else {
-      body = *read;
-      auto parsed = IsForm(head) ? Result<RequestFields>(RequestFields()) : ReadRequestFields(body);
-      if (parsed) {
-        fields = *std::move(parsed);
-        Exchange exchange(*this, connection, route, fields, body);
-        auto running = exchange.Run();
-        co_await running;
-        co_return;
-      }
-      refusal = OpenAiError(
-          400, "invalid_json",
-          "the request body is not the JSON object it should be: " + parsed.error().what);
-    }
-  }
-  context_.metrics.CountRequest(route, refusal.status);
-  auto responding = connection.Respond(refusal);
-  co_await responding;
 }
 
 Task<void> Gateway::Housekeep() {

@@ -1,6 +1,9 @@
 // The OpenAI API on one loop: which kind of request is this, may it come in, and who answers it?
 #pragma once
 
+#include <array>
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +20,9 @@ class Exchange;
 // The path (and query) of a request target, which may be written with scheme and host before it.
 std::string_view OriginForm(std::string_view target);
 
+// The client's own x-request-id, or one that is made in `room`.
+std::string_view RequestIdOf(const RequestHead& head, Random& random, std::array<char, 32>& room);
+
 class Gateway final : public HttpHandler {
  public:
   Gateway(GatewayContext& context, Loop& loop, uint64_t seed);
@@ -31,11 +37,8 @@ class Gateway final : public HttpHandler {
  private:
   friend class Exchange;
 
-  // The path (and query) of a request target, which may be written with scheme and host before it.
-  std::string_view OriginForm(std::string_view target);
-
-  Task<void> Proxy(ServerConnection& connection);
-  Task<void> Own(ServerConnection& connection, Answer answer);
+  std::optional<Answer> RefuseAtTheDoor(ServerConnection& connection);
+  Task<std::expected<std::string_view, RequestProblem>> ReadBody(ServerConnection& connection);
 
   GatewayContext& context_;
   Loop& loop_;

@@ -72,6 +72,7 @@ struct GatewayContext {
   Turn turn{0};
   const KeyRing api_keys;
   const KeyRing admin_keys;
+  std::atomic<int64_t> reading{0};    // requests whose bodies are on their way
   std::atomic<bool> draining{false};  // set once, by the signal thread
 };
 

@@ -13,6 +13,8 @@ namespace fathom {
 
 class KeyRing {
  public:
+  static constexpr std::string_view kApiKeyHeader = "x-api-key";
+
   KeyRing() = default;
   explicit KeyRing(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
@@ -37,7 +39,7 @@ class KeyRing {
       }
       return {};
     }
-    const Header* const header = head.headers.Find("x-api-key");
+    const Header* const header = head.headers.Find(kApiKeyHeader);
     return header != nullptr ? header->value : std::string_view();
   }
 

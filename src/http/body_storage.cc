@@ -28,7 +28,7 @@ bool BodyStorage::Map(size_t capacity) {
   void* const region = ::mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (region == MAP_FAILED) return false;
-  std::memcpy(region, data_, size_);
+  if (size_ > 0) std::memcpy(region, data_, size_);
   std::free(data_);
   data_ = static_cast<char*>(region);
   capacity_ = capacity;
@@ -38,6 +38,7 @@ bool BodyStorage::Map(size_t capacity) {
 
 void BodyStorage::Append(std::string_view bytes) {
   CHECK(bytes.size() <= capacity_ - size_);
+  if (bytes.empty()) return;
   std::memcpy(data_ + size_, bytes.data(), bytes.size());
   size_ += bytes.size();
 }

@@ -107,32 +107,31 @@ Task<std::expected<bool, RequestProblem>> ServerConnection::ReadHead(bool first)
   }
 }
 
+std::optional<std::string_view> ServerConnection::BufferedBody() {
+  if (body_read_) return body_;
+  const std::string_view rest = in_.view().substr(head_size_);
+  const uint64_t length = head_.framing == BodyFraming::kNone ? 0 : head_.content_length;
+  if (head_.framing == BodyFraming::kChunked || length > rest.size()) return std::nullopt;
+  if (length > options_.max_body) return std::nullopt;
+  body_ = rest.substr(0, length);
+  body_in_buffer_ = length;
+  body_read_ = true;
+  return body_;
+}
+
 Task<std::expected<std::string_view, RequestProblem>> ServerConnection::ReadBody() {
-  if (body_read_) co_return body_;
-  body_ = {};
+  if (const auto here = BufferedBody()) co_return *here;
+  if (head_.framing == BodyFraming::kLength && head_.content_length > options_.max_body) {
+    co_return Refusal(413,
+                      fmt::format("the request body of {} bytes is longer than the limit of {}",
+                                  head_.content_length, options_.max_body));
+  }
   body_in_buffer_ = 0;
   decoder_ = BodyDecoder(head_.framing, head_.content_length);
-  if (head_.framing == BodyFraming::kLength) {
-    if (head_.content_length > options_.max_body) {
-      co_return Refusal(413,
-                        fmt::format("the request body of {} bytes is longer than the limit of {}",
-                                    head_.content_length, options_.max_body));
-    }
-    // The usual case: all of it came with the head. No copy.
-    const std::string_view rest = in_.view().substr(head_size_);
-    if (rest.size() >= head_.content_length) {
-      body_ = rest.substr(0, head_.content_length);
-      body_in_buffer_ = body_.size();
-      body_read_ = true;
-      co_return body_;
-    }
-  }
-  if (head_.framing != BodyFraming::kNone) {
-    auto filling = FillBody();
-    const auto filled = co_await filling;
-    if (!filled) co_return std::unexpected(filled.error());
-    body_ = storage_.view();
-  }
+  auto filling = FillBody();
+  const auto filled = co_await filling;
+  if (!filled) co_return std::unexpected(filled.error());
+  body_ = storage_.view();
   body_read_ = true;
   co_return body_;
 }
@@ -222,6 +221,11 @@ void ServerConnection::FinishRequest() {
   FreeBody();
 }
 
+std::string_view ServerConnection::ConnectionLine() const {
+  if (!keep_alive()) return "connection: close\r\n";
+  return head_.minor_version == 0 ? "connection: keep-alive\r\n" : "";
+}
+
 Task<bool> ServerConnection::Respond(const Answer& answer) {
   out_.clear();
   fmt::format_to(std::back_inserter(out_), "HTTP/1.1 {} {}\r\n", answer.status,
@@ -238,8 +242,7 @@ Task<bool> ServerConnection::Respond(const Answer& answer) {
   // A body that nobody read stands between this answer and the next request.
   const bool unread = !body_read_ && head_.framing != BodyFraming::kNone;
   if (!unread) body_read_ = true;
-  if (!keep_alive()) out_ += "connection: close\r\n";
-  out_ += "\r\n";
+  out_.append(ConnectionLine()).append("\r\n");
   if (head_.method != "HEAD") out_ += answer.body;
   answered_ = true;
   const IoResult written = co_await socket_.Write(out_, WriteDeadline());

@@ -95,6 +95,8 @@ class ServerConnection {
   Socket& socket() { return socket_; }
   TimePoint request_started() const { return request_started_; }
 
+  // The body, if all of it came with the head (or there is none). The usual case, and free.
+  std::optional<std::string_view> BufferedBody();
   // Reads the whole body. The view is good until the handler returns. On failure the answer to give
   // is in the problem; a client that has left has status 0 there.
   Task<std::expected<std::string_view, RequestProblem>> ReadBody();
@@ -108,6 +110,8 @@ class ServerConnection {
   // The next request will not be read. What a Connection header should say follows from it.
   void CloseAfterwards() { keep_alive_ = false; }
   bool keep_alive() const { return keep_alive_ && body_read_; }
+  // The line of the answer's head that says so, if one is needed.
+  std::string_view ConnectionLine() const;
 
   // True while it waits for a next request; such a connection may be closed at any time.
   bool idle() const { return idle_; }

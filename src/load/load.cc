@@ -29,7 +29,8 @@ std::string Body(const LoadOptions& options) {
     w.Key("messages").BeginArray().BeginObject().Key("role").String("user");
     w.Key("content").String(Prompt(options.prompt_bytes)).EndObject().EndArray();
   } else {
-    w.Key("prompt").String(Prompt(options.prompt_bytes));
+    const bool completion = options.path.ends_with("/completions");
+    w.Key(completion ? "prompt" : "input").String(Prompt(options.prompt_bytes));
   }
   w.Key("max_tokens").Unsigned(options.max_tokens).Key("stream").Bool(options.stream);
   if (options.stream) {
@@ -103,16 +104,20 @@ LoadGenerator::LoadGenerator(Loop& loop, Resolver& resolver, const LoadOptions& 
       resolver_(resolver),
       options_(options),
       request_(BuildLoadRequest(options)),
-      random_(options.seed),
-      arrivals_(*this) {}
+      random_(options.seed) {}
 
 Task<void> LoadGenerator::Run() {
   begun_ = next_due_ = loop_.now();
   if (options_.duration > Duration::zero()) end_ = begun_ + options_.duration;
   std::vector<Task<void>> visitors;
   visitors.reserve(options_.concurrency);
-  for (size_t i = 0; i < options_.concurrency; ++i) visitors.push_back(Visit());
-  if (options_.rate > 0 && !over_) AdmitDue();
+  for (size_t i = 0; i < options_.concurrency; ++i) {
+    visitors.push_back(Visit(options_.ramp * i / options_.concurrency));
+  }
+  if (options_.rate > 0 && !over_) {
+    auto admitting = Admit();
+    co_await admitting;
+  }
   for (Task<void>& visitor : visitors) co_await visitor;
   report_.seconds = Seconds(loop_.now() - begun_);
   finished_ = true;
@@ -125,7 +130,7 @@ const LoadReport& LoadGenerator::report() {
 
 void LoadGenerator::Stop() {
   if (std::exchange(over_, true)) return;
-  arrivals_.Disarm();
+  if (alarm_) alarm_->Cancel();
   DropBacklog();
   const std::vector<Turn*> waiting = std::exchange(free_, {});
   for (Turn* turn : waiting) turn->waiting.resume();
@@ -168,7 +173,23 @@ Duration LoadGenerator::Gap() {
   return Duration(static_cast<int64_t>(gap));
 }
 
-// Hands out every request that is due, and comes back when the next one is.
+// Hands out requests as they become due, until there are no more.
+Task<void> LoadGenerator::Admit() {
+  alarm_.emplace(loop_);
+  for (;;) {
+    AdmitDue();
+    if (!MayStartMore() || loop_.now() >= end_) break;
+    co_await alarm_->Until(std::min(next_due_, end_));
+  }
+  alarm_.reset();
+  if (loop_.now() >= end_ || backlog_.empty()) {
+    Stop();
+  } else {
+    // The last have been admitted, and whoever becomes free takes from the backlog.
+    over_ = true;
+  }
+}
+
 void LoadGenerator::AdmitDue() {
   while (MayStartMore() && next_due_ <= loop_.now() && next_due_ < end_) {
     ++admitted_;
@@ -182,18 +203,11 @@ void LoadGenerator::AdmitDue() {
     turn.due = due;
     turn.waiting.resume();
   }
-  if (MayStartMore() && loop_.now() < end_) {
-    loop_.timers().Arm(arrivals_, std::min(next_due_, end_));
-  } else if (loop_.now() >= end_ || backlog_.empty()) {
-    Stop();
-  } else {
-    // The last have been admitted, and whoever becomes free takes from the backlog.
-    over_ = true;
-  }
 }
 
-Task<void> LoadGenerator::Visit() {
+Task<void> LoadGenerator::Visit(Duration pause) {
   Exchange exchange;
+  if (pause > Duration::zero()) co_await loop_.Sleep(pause);
   for (;;) {
     Turn turn{*this, std::nullopt, nullptr};
     co_await turn;

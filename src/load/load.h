@@ -5,8 +5,8 @@
 // Open loop     Requests start when they are due, whatever became of the ones before; those that
 //               find `concurrency` in flight wait their turn. All times count from when a request
 //               was due, so a stall is seen by everyone who would have met it.
-// Precision     Arrivals are stamped once per turn of the loop, and timers fire up to about two
-//               milliseconds late; `lag` says how late requests really were.
+// Precision     Arrivals are stamped once per turn of the loop; `lag` says how late requests were
+//               sent.
 // Threads       One loop; everything but the constructor belongs to it.
 #pragma once
 
@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "http/client_connection.h"
+#include "load/fine_alarm.h"
 #include "load/latency_histogram.h"
 #include "net/loop.h"
 #include "net/resolver.h"
@@ -33,7 +34,7 @@ namespace fathom {
 
 struct LoadOptions {
   Endpoint endpoint;
-  std::string path = "/v1/chat/completions";  // or /v1/completions
+  std::string path = "/v1/chat/completions";  // or another that takes a prompt or an input
   std::string model = "mock-model";
   std::string api_key;
   size_t concurrency = 10;
@@ -41,6 +42,7 @@ struct LoadOptions {
   Duration duration{};    // no request starts after it; 0: no limit
   double rate = 0;        // requests per second; 0: closed loop
   bool poisson = true;    // gaps between requests; otherwise all are equal
+  Duration ramp{};        // closed loop: the first requests start spread over it
   bool stream = true;
   bool keep_alive = true;
   size_t prompt_bytes = 256;
@@ -88,13 +90,9 @@ class LoadGenerator {
  private:
   struct Turn;
   struct Exchange;
-  struct Arrivals : Timer {
-    explicit Arrivals(LoadGenerator& g) : Timer(&OnFire), generator(g) {}
-    static void OnFire(Timer& timer) { static_cast<Arrivals&>(timer).generator.AdmitDue(); }
-    LoadGenerator& generator;
-  };
 
-  Task<void> Visit();
+  Task<void> Visit(Duration pause);
+  Task<void> Admit();
   Task<void> Ask(Exchange& exchange);
   Task<bool> Connect(Exchange& exchange);
   Task<void> Receive(Exchange& exchange);
@@ -122,9 +120,9 @@ class LoadGenerator {
   bool over_ = false;  // nothing more will be admitted
   bool aborted_ = false;
   bool finished_ = false;
-  Arrivals arrivals_;
-  std::deque<TimePoint> backlog_;  // due, and waiting for somebody who is free
-  std::vector<Turn*> free_;        // last in, first out, so that connections stay warm
+  std::optional<FineAlarm> alarm_;  // while requests become due
+  std::deque<TimePoint> backlog_;   // due, and waiting for somebody who is free
+  std::vector<Turn*> free_;         // last in, first out, so that connections stay warm
   std::unordered_set<ClientConnection*> open_;
 };
 

@@ -110,6 +110,15 @@ TEST(LoadRequest, IsOneWholeHttpRequest) {
   EXPECT_EQ((*json->Find("messages")->array())[0].Find("content")->string()->size(), 1000u);
 }
 
+TEST(LoadRequest, NamesThePromptAsThePathWantsIt) {
+  LoadOptions options;
+  options.endpoint.url = *Url::Parse("http://127.0.0.1:9000");
+  options.path = "/v1/embeddings";
+  EXPECT_THAT(BuildLoadRequest(options), HasSubstr("\"input\":\"the quick"));
+  options.path = "/v1/completions";
+  EXPECT_THAT(BuildLoadRequest(options), HasSubstr("\"prompt\":\"the quick"));
+}
+
 TEST(CompletionTokens, TakesTheLastCountOfTheAnswer) {
   EXPECT_EQ(CompletionTokens(R"("completion_tokens":3},"completion_tokens": 12,)"), 12u);
   EXPECT_EQ(CompletionTokens("data: [DONE]"), 0u);
@@ -131,6 +140,16 @@ TEST(Load, ClosedLoopSendsExactlyTheRequestsAskedForOnKeptConnections) {
   EXPECT_GE(report.total.Percentile(1), milliseconds(10));
   EXPECT_GE(report.first_byte.Percentile(1), milliseconds(5));
   EXPECT_LT(report.first_byte.Percentile(50), report.total.Percentile(50));
+}
+
+TEST(Load, ClosedLoopCanBeginGradually) {
+  Bench bench;
+  bench.options.requests = 4;
+  bench.options.concurrency = 4;
+  bench.options.ramp = milliseconds(80);
+  const LoadReport report = bench.Run();
+  EXPECT_EQ(report.completed, 4u) << report.first_problem;
+  EXPECT_GE(report.seconds, 0.06);  // when the last began
 }
 
 TEST(Load, OpensAConnectionPerRequestWithoutKeepAlive) {

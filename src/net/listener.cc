@@ -69,10 +69,10 @@ Listener::~Listener() { Close(); }
 void Listener::Start(std::function<void(int fd)> on_accept) {
   on_accept_ = std::move(on_accept);
   source_ = &loop_.Register(fd_);
-  Spawn(AcceptForever());
+  Spawn(AcceptForever(open_));
 }
 
-Task<void> Listener::AcceptForever() {
+Task<void> Listener::AcceptForever(std::shared_ptr<const bool> open) {
   for (;;) {
     const AcceptOperation::Accepted accepted = co_await AcceptOperation(*this);
     if (accepted.status == IoStatus::kCancelled) co_return;
@@ -82,7 +82,7 @@ Task<void> Listener::AcceptForever() {
     }
     log_.Warn("Cannot accept a connection; pausing", {{"error", std::strerror(accepted.error)}});
     co_await loop_.Sleep(kPauseWhenFull);
-    if (fd_ < 0) co_return;
+    if (!*open) co_return;
   }
 }
 
@@ -94,6 +94,7 @@ void Listener::Close() {
   }
   ::close(fd_);
   fd_ = -1;
+  *open_ = false;
 }
 
 }  // namespace fathom

@@ -28,14 +28,15 @@ class Listener {
   const Address& address() const { return address_; }
 
   void Start(std::function<void(int fd)> on_accept);
-  // Stops accepting and frees the address. The object may be destroyed a turn of the loop later.
+  // Stops accepting and frees the address.
   void Close();
 
  private:
   class AcceptOperation;
 
   Listener(Loop& loop, int fd, const Address& address, Log& log);
-  Task<void> AcceptForever();
+  // `open` outlives the listener, which may be gone when a pause is over.
+  Task<void> AcceptForever(std::shared_ptr<const bool> open);
 
   Loop& loop_;
   int fd_;
@@ -43,6 +44,7 @@ class Listener {
   const Address address_;
   Log& log_;
   std::function<void(int fd)> on_accept_;
+  std::shared_ptr<bool> open_ = std::make_shared<bool>(true);
 };
 
 }  // namespace fathom

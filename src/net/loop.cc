@@ -49,7 +49,8 @@ Loop::Loop()
       now_(Now()),
       timers_(now_) {
   CHECK(epoll_ >= 0 && wake_ >= 0);
-  wake_source_ = &Register(wake_);
+  // Not for writability: each read of it would announce that, and cost an idle turn.
+  wake_source_ = &Register(wake_, EPOLLIN | EPOLLET);
 }
 
 Loop::~Loop() {
@@ -80,7 +81,7 @@ int Loop::WaitMilliseconds() {
   // Work that was posted or interrupted outside a turn (before Run, or by RunPosted) must not
   // sleep.
   if (!interrupted_.empty() || posted_any_.load(std::memory_order_acquire)) return 0;
-  const auto wait = timers_.UntilNext(now_);
+  const auto wait = timers_.UntilNext(Now());  // the turn itself may have taken long
   if (!wait) return -1;
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*wait).count());
 }
@@ -97,7 +98,8 @@ void Loop::Handle(Source& source, uint32_t events) {
   if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) source.hung_up = true;
   // Each step may release the source; a released one has neither operations nor a watcher.
   if (source.readable && source.reader != nullptr) Advance(source.reader);
-  if (source.writable && source.writer != nullptr) Advance(source.writer);
+  const bool may_write = source.writable || (source.input_ends_write && source.readable);
+  if (may_write && source.writer != nullptr) Advance(source.writer);
   if (source.hung_up && source.watcher != nullptr) source.watcher->OnHangup();
 }
 
@@ -146,7 +148,9 @@ void Loop::Stop() {
   [[maybe_unused]] const ssize_t n = ::write(wake_, &one, sizeof(one));
 }
 
-Source& Loop::Register(int fd) {
+Source& Loop::Register(int fd) { return Register(fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET); }
+
+Source& Loop::Register(int fd, uint32_t events) {
   Source* source = nullptr;
   if (free_.empty()) {
     source = &sources_.emplace_back();
@@ -156,7 +160,7 @@ Source& Loop::Register(int fd) {
   }
   *source = Source{.fd = fd};
   epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.events = events;
   event.data.ptr = source;
   CHECK(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) == 0);
   return *source;

@@ -39,6 +39,7 @@ struct Source {
   bool readable = false;
   bool writable = false;
   bool hung_up = false;
+  bool input_ends_write = false;  // a writer wants to hear of input, too
   IoOperation* reader = nullptr;
   IoOperation* writer = nullptr;
   HangupWatcher* watcher = nullptr;
@@ -67,7 +68,7 @@ class IoOperation {
 
   IoOperation(Loop& loop, Source& source, TimePoint deadline, Want want)
       : want_(want), loop_(loop), source_(source), deadline_(deadline), timer_(*this) {}
-  ~IoOperation() = default;
+  virtual ~IoOperation() = default;  // g++ warns of a plain one because the class has a friend
 
   // One try. True when it is over, well or badly, with status_ set; false to wait for want_.
   virtual bool Attempt() = 0;
@@ -152,6 +153,7 @@ class Loop {
  private:
   friend class IoOperation;
 
+  Source& Register(int fd, uint32_t events);
   void Handle(Source& source, uint32_t events);
   void Advance(IoOperation*& slot);
   void ResumeInterrupted();

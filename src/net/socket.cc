@@ -68,10 +68,14 @@ bool ReadOperation::Attempt() {
   }
 }
 
-WriteOperation::WriteOperation(Socket& socket, std::span<iovec> parts, TimePoint deadline)
+WriteOperation::WriteOperation(Socket& socket, std::span<iovec> parts, TimePoint deadline,
+                               bool until_input)
     : IoOperation(socket.loop_, socket.source_, deadline, Want::kWrite),
       socket_(socket),
-      parts_(parts) {}
+      parts_(parts),
+      until_input_(until_input) {
+  socket.source_.input_ends_write = until_input;
+}
 
 WriteOperation::WriteOperation(Socket& socket, std::string_view text, TimePoint deadline)
     : IoOperation(socket.loop_, socket.source_, deadline, Want::kWrite),
@@ -94,6 +98,9 @@ bool WriteOperation::Advance(size_t written) {
 bool WriteOperation::Attempt() {
   for (;;) {
     if (Advance(0)) return true;
+    // Only once something was written, because what came in before that is not about it; and not
+    // under TLS, which sends things of its own.
+    if (until_input_ && bytes_ > 0 && socket_.source_.readable && !socket_.tls_) return true;
     if (socket_.tls_) {
       const TlsSession::Step step = socket_.tls_->Write(parts_);
       want_ = step.want_write ? Want::kWrite : Want::kRead;
@@ -150,7 +157,7 @@ Socket::Socket(Loop& loop, int fd) : loop_(loop), fd_(fd), source_(loop.Register
 }
 
 Socket::~Socket() {
-  if (tls_) tls_->Shutdown();
+  if (tls_ && !reset_) tls_->Shutdown();  // which would pass a cut for an end
   loop_.Release(source_);
   ::close(fd_);
 }
@@ -174,7 +181,17 @@ void Socket::StartTls(const TlsClientContext& context, const std::string& server
 
 std::string Socket::TlsProblem() const { return tls_ ? tls_->problem() : ""; }
 
+bool Socket::quiet() const {
+  if (!source_.readable) return true;
+  if (tls_ && tls_->pending()) return false;
+  // What was announced may have been read to its last byte without anybody noticing that it was the
+  // last; under TLS that is the rule.
+  char next = 0;
+  return ::recv(fd_, &next, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 void Socket::ResetOnClose() {
+  reset_ = true;
   const linger abort{.l_onoff = 1, .l_linger = 0};
   setsockopt(fd_, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
 }

@@ -47,8 +47,10 @@ class ReadOperation final : public IoOperation {
 
 class WriteOperation final : public IoOperation {
  public:
-  // Eats up `parts` as it goes; they and what they point to must outlive the operation.
-  WriteOperation(Socket& socket, std::span<iovec> parts, TimePoint deadline);
+  // Eats up `parts` as it goes; they and what they point to must outlive the operation. With
+  // `until_input` it is over, with fewer bytes, as soon as something comes in (plain sockets only).
+  WriteOperation(Socket& socket, std::span<iovec> parts, TimePoint deadline,
+                 bool until_input = false);
   WriteOperation(Socket& socket, std::string_view text, TimePoint deadline);
   IoResult await_resume() const { return {status_, bytes_}; }
 
@@ -59,6 +61,7 @@ class WriteOperation final : public IoOperation {
   Socket& socket_;
   iovec single_{};
   std::span<iovec> parts_;
+  const bool until_input_ = false;
   size_t bytes_ = 0;
 };
 
@@ -110,6 +113,10 @@ class Socket {
   WriteOperation Write(std::string_view text, TimePoint deadline) {
     return {*this, text, deadline};
   }
+  // Everything, or as much as the peer took before it said something itself.
+  WriteOperation WriteUntilInput(std::span<iovec> parts, TimePoint deadline) {
+    return {*this, parts, deadline, true};
+  }
 
   void Cancel() { loop_.Cancel(source_); }
 
@@ -118,7 +125,7 @@ class Socket {
   void Watch(HangupWatcher* watcher) { source_.watcher = watcher; }
   bool hung_up() const { return source_.hung_up; }
   // Nothing has come in since the last read. What an idle kept-alive connection must be.
-  bool quiet() const { return !source_.readable; }
+  bool quiet() const;
 
   // Closing will reset the connection, so that the peer cannot take a cut-off answer for a whole
   // one.
@@ -138,6 +145,7 @@ class Socket {
   const int fd_;
   Source& source_;
   std::unique_ptr<TlsSession> tls_;
+  bool reset_ = false;  // on close
 };
 
 }  // namespace fathom

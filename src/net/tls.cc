@@ -87,6 +87,8 @@ TlsSession::Step TlsSession::Write(std::span<const iovec> parts) {
   return {.bytes = bytes};
 }
 
+bool TlsSession::pending() const { return SSL_has_pending(session_) != 0; }
+
 void TlsSession::Shutdown() {
   if (broken_ || SSL_in_init(session_) != 0) return;
   ERR_clear_error();

@@ -34,6 +34,8 @@ class TlsSession {
   Step Read(std::span<char> into);
   Step Write(std::span<const iovec> parts);
   void Shutdown();
+  // Bytes have been taken from the descriptor that nobody has read yet.
+  bool pending() const;
 
   // The last failure, in OpenSSL's words.
   const std::string& problem() const { return problem_; }

@@ -1,0 +1,139 @@
+#include "discovery/directory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+namespace fathom {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The control loop never runs: nobody is probed.
+class DirectoryTest : public testing::Test {
+ protected:
+  Result<std::shared_ptr<Worker>> Join(const std::string& url) {
+    WorkerRequest request;
+    request.url = url;
+    return directory_.Join(request);
+  }
+  std::optional<std::string> Variable(const std::string& name) const {
+    const auto found = variables_.find(name);
+    if (found == variables_.end()) return std::nullopt;
+    return found->second;
+  }
+
+  Loop control_;
+  Resolver resolver_;
+  Log log_{2, LogLevel::kOff};
+  Fleet fleet_{BreakerOptions{}};
+  Prober prober_{control_, resolver_, fleet_, ProbeOptions{}, log_};
+  std::map<std::string, std::string> variables_;
+  Directory directory_{fleet_, prober_, [this](const std::string& name) { return Variable(name); },
+                       log_};
+};
+
+TEST_F(DirectoryTest, BringsAWorkerIntoTheFleetAndSaysHowToReachIt) {
+  const auto worker = Join("http://Worker-1:8000/base/");
+  ASSERT_TRUE(worker) << worker.error().what;
+  EXPECT_EQ((*worker)->spec().url, "http://worker-1:8000/base");
+  EXPECT_EQ((*worker)->spec().host_header, "worker-1:8000");
+  EXPECT_EQ((*worker)->spec().base_path, "/base");
+  const auto endpoint = directory_.Find((*worker)->id());
+  ASSERT_NE(endpoint, nullptr);
+  EXPECT_EQ(endpoint->url.port, 8000);
+  EXPECT_EQ(endpoint->tls, nullptr);
+  EXPECT_NE(fleet_.Current()->Find((*worker)->id()), nullptr);
+}
+
+TEST_F(DirectoryTest, RefusesAUrlThatIsNone) {
+  for (const char* url :
+       {"", "worker:8000", "ftp://w", "http://", "http://w:99999", "http://u@w"}) {
+    const auto worker = Join(url);
+    ASSERT_FALSE(worker) << url;
+    EXPECT_EQ(worker.error().blame, Blame::kCaller);
+  }
+  EXPECT_TRUE(fleet_.Current()->members().empty());
+}
+
+TEST_F(DirectoryTest, KnowsTheSameWorkerInAnotherSpelling) {
+  ASSERT_TRUE(Join("http://w:80"));
+  const auto again = Join("HTTP://W/");
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().what, HasSubstr("already"));
+  EXPECT_EQ(fleet_.Current()->members().size(), 1u);
+}
+
+TEST_F(DirectoryTest, ReadsTheKeyFromTheEnvironmentAndMissesItByName) {
+  WorkerRequest request;
+  request.url = "http://w:1";
+  request.api_key_env = "W_KEY";
+  const auto missing = directory_.Join(request);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().what, HasSubstr("W_KEY"));
+  variables_["W_KEY"] = "";
+  EXPECT_FALSE(directory_.Join(request)) << "set to nothing is not set";
+  EXPECT_TRUE(fleet_.Current()->members().empty());
+  variables_["W_KEY"] = "s3cret";
+  const auto joined = directory_.Join(request);
+  ASSERT_TRUE(joined);
+  EXPECT_EQ((*joined)->spec().api_key, "s3cret");
+}
+
+TEST_F(DirectoryTest, WantsAnAuthorityForHttpsWorkersOnlyAndOneThatExists) {
+  WorkerRequest request;
+  request.url = "http://w:1";
+  request.ca_file = "/nowhere.pem";
+  const auto plain = directory_.Join(request);
+  ASSERT_FALSE(plain);
+  EXPECT_THAT(plain.error().what, HasSubstr("ca_file"));
+  request.url = "https://w:1";
+  const auto missing = directory_.Join(request);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().what, HasSubstr("/nowhere.pem"));
+  EXPECT_TRUE(fleet_.Current()->members().empty());
+  request.ca_file.clear();
+  const auto joined = directory_.Join(request);
+  ASSERT_TRUE(joined) << joined.error().what;
+  EXPECT_NE(directory_.Find((*joined)->id())->tls, nullptr);
+}
+
+TEST_F(DirectoryTest, LetsAWorkerGoOnceAndComeBack) {
+  const WorkerId id = (*Join("http://w:1"))->id();
+  EXPECT_TRUE(directory_.Leave(id));
+  EXPECT_FALSE(directory_.Leave(id));
+  EXPECT_EQ(directory_.Find(id), nullptr);
+  EXPECT_TRUE(Join("http://w:1"));
+  EXPECT_NE(directory_.Find(id), nullptr);
+}
+
+// Admin calls come in on several loops at once.
+TEST_F(DirectoryTest, CanReachEveryWorkerOfTheFleetHoweverJoiningAndLeavingCross) {
+  const WorkerId id = WorkerId::OfUrl("http://w:1");
+  constexpr int kRounds = 3000;
+  std::atomic<int> round{0};
+  std::atomic<int> left{0};
+  std::thread leaver([&] {
+    for (int i = 1; i <= kRounds; ++i) {
+      while (round < i) std::this_thread::yield();
+      directory_.Leave(id);
+      left = i;
+    }
+  });
+  int unreachable = 0;
+  for (int i = 1; i <= kRounds; ++i) {
+    static_cast<void>(Join("http://w:1"));
+    round = i;
+    static_cast<void>(Join("http://w:1"));
+    while (left < i) std::this_thread::yield();
+    unreachable += fleet_.Current()->Find(id) != nullptr && directory_.Find(id) == nullptr;
+  }
+  leaver.join();
+  EXPECT_EQ(unreachable, 0);
+}
+
+}  // namespace
+}  // namespace fathom
