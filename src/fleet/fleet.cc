@@ -103,8 +103,9 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
   const std::lock_guard lock(mutex_);
   Member* const member = Find(id);
   if (member == nullptr) return;
+  // Cards are not compared: vLLM stamps them anew each time it is asked.
   const bool same = member->reported && member->models == report.models &&
-                    member->model_cards == report.cards && member->any_model == report.any_model;
+                    member->any_model == report.any_model;
   if (same) return;
   member->reported = true;
   member->models = std::move(report.models);

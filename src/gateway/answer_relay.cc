@@ -27,11 +27,12 @@ bool EndsWithBlankLine(std::string_view text) {
 }  // namespace
 
 AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
-                         GatewayMetrics& metrics, const Patience& patience)
+                         GatewayMetrics& metrics, const Patience& patience, Kind kind)
     : client_(client),
       worker_(worker),
       metrics_(metrics),
       patience_(patience),
+      kind_(kind),
       events_(IsEventStream(worker.head())),
       last_progress_(client.socket().loop().now()) {
   const BodyFraming framing = worker.head().framing;
@@ -44,23 +45,20 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
 
 void AnswerRelay::BuildHead(std::string_view extra_headers) {
   const ResponseHead& head = worker_.head();
-  head_.reserve(512);
-  head_.append("HTTP/1.1 ").append(fmt::format_int(head.status).c_str()).append(" ");
-  head_.append(head.reason).append("\r\n");
+  head_.Add("HTTP/1.1 ", Decimal(head.status).text(), " ", head.reason, "\r\n");
   for (const Header& header : head.headers.all()) {
     if (header.id == HeaderName::kContentLength || header.id == HeaderName::kRequestId ||
         header.id == HeaderName::kFathomWorker || IsHopByHop(header, head.headers)) {
       continue;
     }
-    head_.append(header.name).append(": ").append(header.value).append("\r\n");
+    head_.Add(header.name, ": ", header.value, "\r\n");
   }
-  head_.append(extra_headers);
-  if (chunked_out_) head_.append("transfer-encoding: chunked\r\n");
+  head_.Add(extra_headers);
+  if (chunked_out_) head_.Add("transfer-encoding: chunked\r\n");
   if (head.framing == BodyFraming::kLength) {
-    head_.append("content-length: ").append(fmt::format_int(head.content_length).c_str());
-    head_.append("\r\n");
+    head_.Add("content-length: ", Decimal(head.content_length).text(), "\r\n");
   }
-  head_.append(client_.ConnectionLine()).append("\r\n");
+  head_.Add(client_.ConnectionLine(), "\r\n");
 }
 
 // Takes the framing off what lies in the worker's buffer, as far as kMaxPieces reach.
@@ -88,7 +86,7 @@ void AnswerRelay::Hold() {
 
 // Before the first byte: may the beginning of the answer be shown?
 Screening AnswerRelay::Screen() {
-  if (worker_.head().status != 200) return Screening::kPass;
+  if (kind_ != Kind::kCompletion || worker_.head().status != 200) return Screening::kPass;
   const bool short_json = !events_ && worker_.head().framing == BodyFraming::kLength &&
                           worker_.head().content_length <= kScreenedAnswer;
   if (!events_ && !short_json) return Screening::kPass;
@@ -123,7 +121,7 @@ size_t AnswerRelay::Gather(std::array<iovec, kMaxPieces + 4>& parts, const Chunk
   const auto add = [&](std::string_view text) {
     if (!text.empty()) parts[count++] = {const_cast<char*>(text.data()), text.size()};
   };
-  if (!head_sent_) add(head_);
+  if (!head_sent_) add(head_.text());
   const bool chunk = chunked_out_ && sending_ > 0;
   if (chunk) add(prefix.text());
   if (direct_) {
@@ -147,61 +145,51 @@ void AnswerRelay::Account(TimePoint now) {
   bytes_ += sending_;
 }
 
-// False: the client has left.
-Task<bool> AnswerRelay::Send() {
-  ChooseOutput();
-  if (sending_ == 0 && !done_) co_return true;
-  std::array<iovec, kMaxPieces + 4> parts;
-  const ChunkPrefix prefix(sending_);
-  const std::span<iovec> out(parts.data(), Gather(parts, prefix));
-  Account(client_.socket().loop().now());
-  head_sent_ = true;
-  client_.MarkAnswered();
-  const IoResult written = co_await client_.socket().Write(out, client_.WriteDeadline());
-  if (!direct_) held_.erase(0, showable_);
-  co_return written.ok();
+TimePoint AnswerRelay::ReadDeadline() const {
+  const TimePoint now = client_.socket().loop().now();
+  return std::min(now + (head_sent_ ? patience_.idle : patience_.first_byte), patience_.give_up_at);
 }
 
-// False: the worker has failed, or its connection was cancelled.
-Task<bool> AnswerRelay::ReadMore() {
-  const TimePoint now = client_.socket().loop().now();
-  const Duration wait = head_sent_ ? patience_.idle : patience_.first_byte;
-  const TimePoint deadline = std::min(now + wait, patience_.give_up_at);
-  const IoResult read = co_await worker_.socket().Read(worker_.in().room(), deadline);
-  if (read.ok()) {
-    worker_.in().Commit(read.bytes);
-    co_return true;
-  }
-  failure_ = read.status;
-  done_ = read.status == IoStatus::kEof && worker_.body().framing() == BodyFraming::kUntilClose;
-  co_return done_;
+// What is to be done with what just came: kPass to show it, kWait to hold it.
+Screening AnswerRelay::Examine() {
+  if (head_sent_) return Screening::kPass;
+  const bool nothing = piece_count_ == 0 && held_.empty() && !done_;
+  const Screening verdict = nothing ? Screening::kWait : Screen();
+  const bool must_show = done_ || held_.size() > kMaxHeldEvent;
+  return verdict == Screening::kWait && must_show ? Screening::kPass : verdict;
 }
 
 Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
   BuildHead(extra_headers);
   worker_.in().Consume(worker_.head_size());
+  std::array<iovec, kMaxPieces + 4> parts;
   for (;;) {
     if (!Decode()) co_return End::kWorkerFailed;
-    Screening verdict = Screening::kPass;
-    if (!head_sent_) {
-      const bool nothing = piece_count_ == 0 && held_.empty() && !done_;
-      verdict = nothing ? Screening::kWait : Screen();
-      if (verdict == Screening::kEmptyAbort) co_return End::kEmptyAbort;
-      if (done_ || held_.size() > kMaxHeldEvent) verdict = Screening::kPass;
-    }
-    if (verdict == Screening::kWait) {
-      Hold();
-    } else {
-      auto sending = Send();
-      const bool sent = co_await sending;
-      if (!sent) co_return End::kClientLeft;
+    const Screening verdict = Examine();
+    if (verdict == Screening::kEmptyAbort) co_return End::kEmptyAbort;
+    if (verdict == Screening::kWait) Hold();
+    if (verdict == Screening::kPass) ChooseOutput();
+    if (verdict == Screening::kPass && (sending_ > 0 || done_)) {
+      const ChunkPrefix prefix(sending_);
+      const std::span<iovec> out(parts.data(), Gather(parts, prefix));
+      Account(client_.socket().loop().now());
+      head_sent_ = true;
+      client_.MarkAnswered();
+      const IoResult written = co_await client_.socket().Write(out, client_.WriteDeadline());
+      if (!written.ok()) co_return End::kClientLeft;
+      if (!direct_) held_.erase(0, showable_);
     }
     worker_.in().Consume(decoded_);
     if (done_) co_return End::kComplete;
     if (!worker_.in().empty()) continue;  // it held more than kMaxPieces
-    auto reading = ReadMore();
-    const bool more = co_await reading;
-    if (!more) co_return End::kWorkerFailed;
+    const IoResult read = co_await worker_.socket().Read(worker_.in().room(), ReadDeadline());
+    if (read.ok()) {
+      worker_.in().Commit(read.bytes);
+      continue;
+    }
+    failure_ = read.status;
+    done_ = read.status == IoStatus::kEof && worker_.body().framing() == BodyFraming::kUntilClose;
+    if (!done_) co_return End::kWorkerFailed;
   }
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text_builder.h"
 #include "gateway/answer_screen.h"
 #include "gateway/gateway_metrics.h"
 #include "http/client_connection.h"
@@ -28,6 +29,8 @@ class AnswerRelay {
     Duration idle;
     TimePoint give_up_at;
   };
+  // Whether the answer can be a completion, and so one with nothing in it.
+  enum class Kind : uint8_t { kCompletion, kOther };
   enum class End : uint8_t {
     kComplete,
     kClientLeft,
@@ -37,7 +40,7 @@ class AnswerRelay {
 
   // The worker's head has been read and parsed.
   AnswerRelay(ServerConnection& client, ClientConnection& worker, GatewayMetrics& metrics,
-              const Patience& patience);
+              const Patience& patience, Kind kind);
 
   // `extra_headers` are whole lines, added to those of the worker.
   Task<End> Run(std::string_view extra_headers);
@@ -61,17 +64,18 @@ class AnswerRelay {
   void ChooseOutput();
   size_t Gather(std::array<iovec, kMaxPieces + 4>& parts, const ChunkPrefix& prefix);
   void Account(TimePoint now);
-  Task<bool> Send();
-  Task<bool> ReadMore();
+  Screening Examine();
+  TimePoint ReadDeadline() const;
 
   ServerConnection& client_;
   ClientConnection& worker_;
   GatewayMetrics& metrics_;
   const Patience patience_;
+  const Kind kind_;
   bool events_;       // a text/event-stream
   bool chunked_out_;  // framed by us; else by the worker's length, or by the end of the connection
 
-  std::string head_;
+  TextBuilder head_;
   std::array<std::string_view, kMaxPieces> pieces_;  // body bytes, in the worker's buffer
   size_t piece_count_ = 0;
   size_t decoded_ = 0;   // bytes of that buffer they came from

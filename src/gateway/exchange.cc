@@ -139,8 +139,8 @@ Task<void> Exchange::AnswerFailure() {
   co_await refusing;
 }
 
-const Member* Exchange::Pick() {
-  if (gateway_.chooser_.mode() == RouterMode::kDirect) return PickDirect();
+// Fills the gateway's lists with the workers that could serve the request now.
+bool Exchange::FindEligible() {
   auto& eligible = gateway_.eligible_;
   auto& candidates = gateway_.candidates_;
   eligible.clear();
@@ -152,14 +152,20 @@ const Member* Exchange::Pick() {
     eligible.push_back(member);
     candidates.push_back({worker.id(), worker.in_flight.load(std::memory_order_relaxed)});
   }
-  if (eligible.empty()) return nullptr;
+  return !eligible.empty();
+}
+
+const Member* Exchange::Pick() {
+  if (gateway_.chooser_.mode() == RouterMode::kDirect) return PickDirect();
+  if (!FindEligible()) return nullptr;
+  const auto& candidates = gateway_.candidates_;
   if (!session_.empty() && tried_.empty()) {
     const auto last = context_.affinity.Find(session_, loop_.now());
     for (size_t i = 0; last && i < candidates.size(); ++i) {
-      if (candidates[i].id == *last) return eligible[i];
+      if (candidates[i].id == *last) return gateway_.eligible_[i];
     }
   }
-  return eligible[gateway_.chooser_.Choose(candidates)];
+  return gateway_.eligible_[gateway_.chooser_.Choose(candidates)];
 }
 
 // The client named its worker; nobody else will do.
@@ -185,7 +191,7 @@ const Member* Exchange::PickDirect() {
 
 bool Exchange::MayTryAgain() {
   if (tried_.size() >= context_.options.retry_attempts || loop_.now() >= give_up_at_) return false;
-  if (Pick() == nullptr) return false;
+  if (gateway_.chooser_.mode() == RouterMode::kDirect || !FindEligible()) return false;
   if (context_.retry_budget.TryWithdraw()) return true;
   context_.metrics.retries_denied.Add();
   return false;
@@ -288,27 +294,21 @@ Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
   if (!sent.ok()) co_return FailWith(sent.status);
   sent_whole_ = sent.bytes == whole;
   context_.metrics.bytes_from_clients.Add(body_.size());
-  auto reading = ReadHead();
-  const Outcome read = co_await reading;
-  if (read != Outcome::kOk) co_return read;
+  Buffer& in = connection_->in();
+  const TimePoint answer_deadline = Deadline(context_.options.first_byte_timeout);
+  for (bool complete = false; !complete;) {
+    const IoResult read = co_await connection_->socket().Read(in.room(), answer_deadline);
+    if (!read.ok()) co_return FailWith(read.status);
+    answer_started_ = true;
+    in.Commit(read.bytes);
+    const auto parsed = connection_->ParseHead(false);
+    if (!parsed) co_return FailWith(IoStatus::kError);
+    complete = *parsed;
+  }
   if (WantsAnotherWorker(worker)) co_return Outcome::kFailed;
   auto relaying = Relay(worker);
   const Outcome relayed = co_await relaying;
   co_return relayed;
-}
-
-Task<Exchange::Outcome> Exchange::ReadHead() {
-  Buffer& in = connection_->in();
-  const TimePoint deadline = Deadline(context_.options.first_byte_timeout);
-  for (;;) {
-    const IoResult read = co_await connection_->socket().Read(in.room(), deadline);
-    if (!read.ok()) co_return FailWith(read.status);
-    answer_started_ = true;
-    in.Commit(read.bytes);
-    const auto complete = connection_->ParseHead(false);
-    if (!complete) co_return FailWith(IoStatus::kError);
-    if (*complete) co_return Outcome::kOk;
-  }
 }
 
 // A 5xx goes to somebody else, if there is somebody else; the last one's answer is passed on. A 500
@@ -316,16 +316,14 @@ Task<Exchange::Outcome> Exchange::ReadHead() {
 // and not more.
 bool Exchange::WantsAnotherWorker(Worker& worker) {
   const int status = connection_->head().status;
-  if (status < 500) {
-    worker.breaker.OnSuccess();
-    return false;
-  }
+  if (status < 500) return false;
   failure_ = {status == 503 ? RetryReason::kBusy : RetryReason::kStatus, status, "worker_failed",
               "the worker answered with an error"};
   const size_t most = status == 500 ? std::min<uint32_t>(2, context_.options.retry_attempts)
                                     : context_.options.retry_attempts;
   tried_.push_back(worker.id());
-  const bool another = tried_.size() < most && Pick() != nullptr;
+  const bool another =
+      tried_.size() < most && FindEligible() && gateway_.chooser_.mode() != RouterMode::kDirect;
   tried_.pop_back();
   if (!another) BlameWorker(worker);
   return another;
@@ -335,13 +333,16 @@ Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
   const int status = connection_->head().status;
   // Before the client can know: its next request may be on another loop at once.
   if (!session_.empty()) context_.affinity.Remember(session_, worker.id(), loop_.now());
-  AnswerRelay relay(
-      client_, *connection_, context_.metrics,
-      {context_.options.first_byte_timeout, context_.options.idle_timeout, give_up_at_});
+  const AnswerRelay::Patience patience{context_.options.first_byte_timeout,
+                                       context_.options.idle_timeout, give_up_at_};
+  const bool completion = route_ == Route::kChat || route_ == Route::kCompletions;
+  AnswerRelay relay(client_, *connection_, context_.metrics, patience,
+                    completion ? AnswerRelay::Kind::kCompletion : AnswerRelay::Kind::kOther);
   relay_ = &relay;
-  request_head_.assign("x-request-id: ").append(request_id_).append("\r\nx-fathom-worker: ");
-  request_head_.append(worker.id_text()).append("\r\n");
-  auto running = relay.Run(request_head_);
+  request_head_.Clear();
+  request_head_.Add("x-request-id: ", request_id_, "\r\nx-fathom-worker: ", worker.id_text(),
+                    "\r\n");
+  auto running = relay.Run(request_head_.text());
   const AnswerRelay::End end = co_await running;
   relay_ = nullptr;
   bytes_out_ = relay.bytes();
@@ -384,10 +385,9 @@ void Exchange::ReportBrokenAnswer(Worker& worker, IoStatus status) {
 void Exchange::BuildRequestHead(const Worker& worker) {
   const RequestHead& head = client_.head();
   const WorkerSpec& spec = worker.spec();
-  request_head_.clear();
-  request_head_.reserve(512);
-  request_head_.append("POST ").append(spec.base_path).append(OriginForm(head.target));
-  request_head_.append(" HTTP/1.1\r\nhost: ").append(spec.host_header).append("\r\n");
+  request_head_.Clear();
+  request_head_.Add("POST ", spec.base_path, OriginForm(head.target),
+                    " HTTP/1.1\r\nhost: ", spec.host_header, "\r\n");
   const bool own_key = !spec.api_key.empty();
   for (const Header& header : head.headers.all()) {
     switch (header.id) {
@@ -407,11 +407,11 @@ void Exchange::BuildRequestHead(const Worker& worker) {
           continue;
         }
     }
-    request_head_.append(header.name).append(": ").append(header.value).append("\r\n");
+    request_head_.Add(header.name, ": ", header.value, "\r\n");
   }
-  if (own_key) request_head_.append("authorization: Bearer ").append(spec.api_key).append("\r\n");
-  request_head_.append("x-request-id: ").append(request_id_).append("\r\ncontent-length: ");
-  request_head_.append(fmt::format_int(body_.size()).c_str()).append("\r\n\r\n");
+  if (own_key) request_head_.Add("authorization: Bearer ", spec.api_key, "\r\n");
+  request_head_.Add("x-request-id: ", request_id_,
+                    "\r\ncontent-length: ", Decimal(body_.size()).text(), "\r\n\r\n");
 }
 
 void Exchange::Finish(int status) {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text_builder.h"
 #include "gateway/answer_relay.h"
 #include "gateway/gateway.h"
 #include "gateway/request_fields.h"
@@ -53,6 +54,7 @@ class Exchange final : private HangupWatcher {
   Task<void> Refuse(int status, std::string_view code, std::string_view message);
   Task<void> AnswerFailure();
 
+  bool FindEligible();
   const Member* Pick();
   const Member* PickDirect();
   bool MayTryAgain();
@@ -60,7 +62,6 @@ class Exchange final : private HangupWatcher {
   Task<Outcome> Attempt(Worker& worker);
   Task<Outcome> Connect(Worker& worker);
   Task<Outcome> Ask(Worker& worker);
-  Task<Outcome> ReadHead();
   Task<Outcome> Relay(Worker& worker);
   bool WantsAnotherWorker(Worker& worker);
   Outcome FailWith(const Failure& failure);
@@ -93,7 +94,7 @@ class Exchange final : private HangupWatcher {
   AnswerRelay* relay_ = nullptr;  // while it runs
   Admission::Wait* waiting_ = nullptr;
   TimePoint asked_at_;
-  std::string request_head_;
+  TextBuilder request_head_;
   bool sent_whole_ = false;      // the worker took the whole request
   bool answer_started_ = false;  // the worker has sent a byte
   uint64_t bytes_out_ = 0;

@@ -11,6 +11,8 @@ Result<RequestFields> ReadRequestFields(std::string_view body) {
     TRY(const auto member, scanner.Next());
     if (!member) return fields;
     if (JsonKeyIs(member->key, "model")) {
+      fields.model.clear();
+      if (member->value == "null") continue;  // as good as none
       auto text = JsonText(member->value);
       if (!text) return Fail(Blame::kCaller, "'model' must be a string");
       fields.model = *std::move(text);

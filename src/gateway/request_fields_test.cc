@@ -52,6 +52,12 @@ TEST(RequestFields, RefuseAModelThatIsNoText) {
   }
 }
 
+TEST(RequestFields, TakeANullModelForNone) {
+  const auto fields = ReadRequestFields(R"({"model":"a","model":null})");
+  ASSERT_TRUE(fields);
+  EXPECT_EQ(fields->model, "");
+}
+
 TEST(RequestFields, RefuseABodyThatIsNotOneJsonObject) {
   for (const char* body :
        {"", " ", "null", "[]", "\"{}\"", "{", "{}{}", "{} x", R"({"a":})", R"({"model":"m",})",

@@ -27,21 +27,13 @@ struct FreeList {
   struct Node {
     Node* next;
   };
-  Node* head = nullptr;
-  size_t size = 0;
+  Node* head;
+  size_t size;
 };
 
-struct Recycler {
-  std::array<FreeList, kClasses> lists;
-  ~Recycler() {
-    for (FreeList& list : lists) {
-      while (list.head != nullptr) ::operator delete(std::exchange(list.head, list.head->next));
-      list.size = kKeptPerClass;  // whatever is freed after this thread's end is not kept
-    }
-  }
-};
-
-thread_local Recycler recycler;
+// Plain data, so that reaching it costs no more than any thread-local: what a thread has kept when it
+// ends is left to the system. Loops live as long as the process.
+constinit thread_local std::array<FreeList, kClasses> kept{};
 
 constexpr size_t ClassOf(size_t size) { return (size + kStep - 1) / kStep; }
 
@@ -50,7 +42,7 @@ constexpr size_t ClassOf(size_t size) { return (size + kStep - 1) / kStep; }
 void* AllocateFrame(size_t size) {
   const size_t c = ClassOf(size);
   if (!kRecycle || c >= kClasses) return ::operator new(size);
-  FreeList& list = recycler.lists[c];
+  FreeList& list = kept[c];
   if (list.head == nullptr) return ::operator new(c * kStep);
   --list.size;
   return std::exchange(list.head, list.head->next);
@@ -58,11 +50,11 @@ void* AllocateFrame(size_t size) {
 
 void FreeFrame(void* frame, size_t size) {
   const size_t c = ClassOf(size);
-  if (!kRecycle || c >= kClasses || recycler.lists[c].size >= kKeptPerClass) {
+  if (!kRecycle || c >= kClasses || kept[c].size >= kKeptPerClass) {
     ::operator delete(frame);
     return;
   }
-  FreeList& list = recycler.lists[c];
+  FreeList& list = kept[c];
   list.head = new (frame) FreeList::Node{list.head};
   ++list.size;
 }
