@@ -25,6 +25,7 @@ function(fathom_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE fathom_${name} ${room_TEST_LIBS} GTest::gmock
                                                GTest::gtest_main)
+    fathom_link(${name}_test)
     target_compile_definitions(${name}_test
                                PRIVATE FATHOM_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
@@ -37,6 +38,7 @@ function(fathom_room name)
       add_executable(${program} ${fuzzer})
       target_link_libraries(${program} PRIVATE fathom_${name} ${room_TEST_LIBS})
       target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+      fathom_link(${program})
     endforeach()
   endif()
 endfunction()

@@ -29,7 +29,7 @@ class TextBuilder {
 
   template <class... Pieces>
   void Add(const Pieces&... pieces) {
-    AddAll({std::string_view(pieces)...});
+    AddAll({View(pieces)...});
   }
 
   std::string_view text() const { return {data_.get(), size_}; }
@@ -37,6 +37,12 @@ class TextBuilder {
   size_t size() const { return size_; }
 
  private:
+  static std::string_view View(std::string_view piece) { return piece; }
+  template <size_t N>
+  static std::string_view View(const char (&literal)[N]) {
+    return {literal, N - 1};  // known without counting
+  }
+
   void AddAll(std::initializer_list<std::string_view> pieces) {
     size_t wanted = size_;
     for (const std::string_view piece : pieces) wanted += piece.size();

@@ -1,5 +1,7 @@
 #include "gateway/gateway.h"
 
+#include <cstring>
+
 #include "base/text.h"
 #include "gateway/exchange.h"
 #include "gateway/openai_error.h"
@@ -23,6 +25,17 @@ std::string_view PathOf(const RequestHead& head) {
   return target.substr(0, target.find('?'));
 }
 
+// "000102...ff"
+constexpr std::array<char, 512> kHexPairs = [] {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<char, 512> pairs{};
+  for (size_t i = 0; i < 256; ++i) {
+    pairs[2 * i] = kDigits[i / 16];
+    pairs[2 * i + 1] = kDigits[i % 16];
+  }
+  return pairs;
+}();
+
 // Uploads (audio, images) are not JSON; their form fields are the engine's affair.
 bool IsForm(const RequestHead& head) {
   const Header* const type = head.headers.Find(HeaderName::kContentType);
@@ -44,10 +57,11 @@ std::string_view RequestIdOf(const RequestHead& head, Random& random, std::array
   constexpr size_t kLongest = 128;
   const Header* const id = head.headers.Find(HeaderName::kRequestId);
   if (id != nullptr && !id->value.empty() && id->value.size() <= kLongest) return id->value;
-  constexpr std::string_view kDigits = "0123456789abcdef";
   for (size_t i = 0; i < room.size(); i += 16) {
     uint64_t bits = random.Next();
-    for (size_t j = 0; j < 16; ++j, bits >>= 4) room[i + j] = kDigits[bits & 15];
+    for (size_t j = 0; j < 16; j += 2, bits >>= 8) {
+      std::memcpy(&room[i + j], &kHexPairs[2 * (bits & 255)], 2);
+    }
   }
   return {room.data(), room.size()};
 }
