@@ -104,8 +104,8 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
   Member* const member = Find(id);
   if (member == nullptr) return;
   // Cards are not compared: vLLM stamps them anew each time it is asked.
-  const bool same = member->reported && member->models == report.models &&
-                    member->any_model == report.any_model;
+  const bool same =
+      member->reported && member->models == report.models && member->any_model == report.any_model;
   if (same) return;
   member->reported = true;
   member->models = std::move(report.models);

@@ -31,8 +31,8 @@ struct FreeList {
   size_t size;
 };
 
-// Plain data, so that reaching it costs no more than any thread-local: what a thread has kept when it
-// ends is left to the system. Loops live as long as the process.
+// Plain data, so that reaching it costs no more than any thread-local: what a thread has kept when
+// it ends is left to the system. Loops live as long as the process.
 constinit thread_local std::array<FreeList, kClasses> kept{};
 
 constexpr size_t ClassOf(size_t size) { return (size + kStep - 1) / kStep; }
