@@ -137,9 +137,10 @@ class Rig:
         return process
 
     def mock(self, name, core, *options):
-        """Starts a mock engine; returns it and its URL."""
+        """Starts a mock engine, paced, not simulated; returns it and its URL."""
         process = self.start(
-            name, [FATHOM, "mock", "--port", 0, "--threads", 1, "--name", name, *options], core)
+            name, [FATHOM, "mock", "--port", 0, "--threads", 1, "--profile", "paced",
+                   "--name", name, *options], core)
         address = process.wait_for_line(r"Mock engine listening address=(\S+)").group(1)
         return process, f"http://{address}"
 

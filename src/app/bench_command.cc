@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "app/bench_mock.h"
 #include "app/command.h"
 #include "base/text.h"
 #include "codec/json.h"
@@ -14,10 +15,11 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: fathom bench load URL [path=/v1/chat/completions] [model=NAME] [concurrency=N]\n"
     "         [requests=N] [seconds=S] [rate=R] [stream=0|1] [prompt-bytes=N] [max-tokens=N]\n"
-    "         [ramp=S] [api-key=KEY]\n"
+    "         [ramp=S] [warmup=S] [api-key=KEY]\n"
     "rate 0 keeps `concurrency` requests in flight, the first of them begun over `ramp` seconds;\n"
-    "otherwise R requests start every second and latencies count from when each was due. Prints\n"
-    "one JSON object, times in seconds.\n";
+    "otherwise R requests start every second and latencies count from when each was due. What\n"
+    "was due before `warmup` is not timed. Prints one JSON object, times in seconds.\n"
+    "       fathom bench mock TRACE [NAME=VALUE]...: see bench/README.md\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
   w.Key(name).BeginObject();
@@ -80,6 +82,7 @@ Result<void> Set(LoadOptions& options, std::string_view key, std::string_view va
   if (key == "stream") return number(options.stream);
   if (key == "seconds") return time(options.duration);
   if (key == "ramp") return time(options.ramp);
+  if (key == "warmup") return time(options.warmup);
   if (key == "model") {
     options.model = value;
   } else if (key == "path") {
@@ -95,6 +98,7 @@ Result<void> Set(LoadOptions& options, std::string_view key, std::string_view va
 }  // namespace
 
 int RunBench(std::span<const std::string_view> args) {
+  if (!args.empty() && args[0] == "mock") return RunBenchMock(args.subspan(1));
   if (AsksForHelp(args)) {
     fmt::print("{}", kUsage);
     return kExitFine;

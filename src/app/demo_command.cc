@@ -7,7 +7,7 @@
 #include "app/command.h"
 #include "app/demo_view.h"
 #include "app/frontend.h"
-#include "load/load.h"
+#include "load/conversations.h"
 #include "mock/mock_server.h"
 
 namespace fathom {
@@ -23,8 +23,9 @@ Result<MockServers> StartMocks(const Settings& settings, Log& log) {
   for (int64_t i = 0; i < settings.Integer("workers"); ++i) {
     MockOptions options;
     options.name = "mock-" + std::to_string(i);
-    options.first_token_delay = settings.Time("first-token-delay");
-    options.token_interval = settings.Time("token-interval");
+    options.profile = settings.Choice("profile");
+    options.speedup = settings.Number("speedup");
+    options.num_blocks = static_cast<uint32_t>(settings.Integer("num-blocks"));
     TRY(auto mock, MockServer::Start(options, *Address::Numeric("127.0.0.1", 0), 1, log));
     mocks.push_back(std::move(mock));
   }
@@ -53,73 +54,80 @@ void AwaitWorkers(const Frontend& router, size_t count) {
   }
 }
 
-LoadOptions LoadOptionsOf(const Settings& settings, const Frontend& router) {
-  LoadOptions options;
+ConversationOptions ConversationsOf(const Settings& settings, const Frontend& router) {
+  ConversationOptions options;
   options.endpoint.url = *Url::Parse("http://" + router.address().ToString());
-  options.concurrency = static_cast<size_t>(settings.Integer("concurrency"));
-  options.duration = std::chrono::hours(24 * 365);
+  options.people = static_cast<size_t>(settings.Integer("concurrency"));
+  options.think = settings.Time("think-time");
+  options.sessions = settings.Flag("sessions");
   return options;
 }
 
-// Runs the load on a thread of its own and lets others look at its report.
+// Runs the conversations on a thread of their own and lets others look at their report.
 class BackgroundLoad {
  public:
-  explicit BackgroundLoad(const LoadOptions& options) : generator_(loop_, resolver_, options) {
-    loop_.Post([this] { Spawn(generator_.Run()); });
+  explicit BackgroundLoad(const ConversationOptions& options)
+      : conversations_(loop_, resolver_, options) {
+    loop_.Post([this] { conversations_.Start(); });
     thread_ = std::jthread([this] { loop_.Run(); });
   }
-  ~BackgroundLoad() { loop_.Stop(); }
 
-  LoadReport Report() {
-    std::promise<LoadReport> report;
-    loop_.Post([&] { report.set_value(generator_.report()); });
+  ConversationReport Report() {
+    std::promise<ConversationReport> report;
+    loop_.Post([&] { report.set_value(conversations_.report()); });
     return report.get_future().get();
   }
 
  private:
   Loop loop_;
   Resolver resolver_;
-  LoadGenerator generator_;
+  Conversations conversations_;
   std::jthread thread_;
 };
 
-// Turns reports into what the screen shows: rates and latencies of the last moments.
+double Share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Turns reports into what the screen shows.
 class Observer {
  public:
-  Observer(const Frontend& router, const MockServers& mocks, std::string mode)
-      : router_(router), mocks_(mocks), mode_(std::move(mode)) {}
+  Observer(const Frontend& router, const MockServers& mocks, std::string mode) : mocks_(mocks) {
+    view_.url = "http://" + router.address().ToString();
+    view_.router_mode = std::move(mode);
+  }
 
-  const DemoSnapshot& Look(const LoadReport& report, Duration elapsed) {
+  const DemoSnapshot& Look(const ConversationReport& report, Duration elapsed) {
     view_.elapsed = elapsed;
-    view_.url = "http://" + router_.address().ToString();
-    view_.router_mode = mode_;
     view_.requests = report.completed;
-    view_.errors = report.error_count();
-    const double seconds = Seconds(elapsed - last_elapsed_);
-    const LatencyHistogram recent = report.first_byte.Since(last_.first_byte);
-    if (seconds >= 1) Remember(report, recent, seconds, elapsed);
-    view_.ttft_p50 = report.first_byte.Percentile(50);
-    view_.ttft_p90 = report.first_byte.Percentile(90);
-    view_.itl_p50 = report.between_chunks.Percentile(50);
-    LookAtWorkers(report.completed);
+    view_.errors = report.errors;
+    if (elapsed - last_elapsed_ >= std::chrono::seconds(1)) Remember(report, elapsed);
+    view_.first_turn_p50 = report.first_turn.Percentile(50);
+    view_.first_turn_p90 = report.first_turn.Percentile(90);
+    view_.follow_up_p50 = report.follow_up.Percentile(50);
+    view_.follow_up_p90 = report.follow_up.Percentile(90);
+    view_.itl_p50 = report.between_tokens.Percentile(50);
+    view_.reused = Share(report.cached_tokens, report.prompt_tokens);
+    LookAtWorkers();
     return view_;
   }
 
   // For the summary: rates over the whole run instead of the last second.
-  const DemoSnapshot& Conclude(const LoadReport& report, Duration elapsed) {
+  const DemoSnapshot& Conclude(const ConversationReport& report, Duration elapsed) {
     Look(report, elapsed);
     view_.requests_per_second = static_cast<double>(report.completed) / Seconds(elapsed);
-    view_.tokens_per_second = static_cast<double>(report.chunks) / Seconds(elapsed);
+    view_.tokens_per_second = static_cast<double>(report.tokens) / Seconds(elapsed);
     return view_;
   }
 
  private:
-  void Remember(const LoadReport& report, const LatencyHistogram& recent, double seconds,
-                Duration elapsed) {
+  void Remember(const ConversationReport& report, Duration elapsed) {
+    const double seconds = Seconds(elapsed - last_elapsed_);
     view_.requests_per_second = static_cast<double>(report.completed - last_.completed) / seconds;
-    view_.tokens_per_second = static_cast<double>(report.chunks - last_.chunks) / seconds;
+    view_.tokens_per_second = static_cast<double>(report.tokens - last_.tokens) / seconds;
     Push(view_.request_history, view_.requests_per_second);
-    Push(view_.ttft_history, Seconds(recent.Percentile(50)));
+    PushMedian(view_.first_turn_history, report.first_turn.Since(last_.first_turn));
+    PushMedian(view_.follow_up_history, report.follow_up.Since(last_.follow_up));
     last_ = report;
     last_elapsed_ = elapsed;
   }
@@ -129,25 +137,29 @@ class Observer {
     history.push_back(value);
   }
 
-  void LookAtWorkers(uint64_t requests) {
+  // A second without a sample repeats the one before.
+  static void PushMedian(std::vector<double>& history, const LatencyHistogram& recent) {
+    if (recent.count() > 0) Push(history, Seconds(recent.Percentile(50)));
+    if (recent.count() == 0 && !history.empty()) Push(history, history.back());
+  }
+
+  void LookAtWorkers() {
     view_.workers.clear();
     for (const auto& mock : mocks_) {
-      const MockCounts& counts = mock->counts();
-      const uint64_t served = counts.completed.load(std::memory_order_relaxed);
-      view_.workers.push_back(
-          {.name = mock->name(),
-           .in_flight = counts.in_flight.load(std::memory_order_relaxed),
-           .served = served,
-           .share =
-               requests == 0 ? 0 : static_cast<double>(served) / static_cast<double>(requests)});
+      const EngineStatistics engine = mock->statistics();
+      DemoWorker worker{.name = mock->name()};
+      worker.running = engine.running;
+      worker.waiting = engine.waiting;
+      worker.served = mock->counts().completed.load(std::memory_order_relaxed);
+      worker.cache_used = engine.cache_usage;
+      worker.reused = Share(engine.counters.cached_tokens, engine.counters.prompt_tokens);
+      view_.workers.push_back(std::move(worker));
     }
   }
 
-  const Frontend& router_;
   const MockServers& mocks_;
-  const std::string mode_;
   DemoSnapshot view_;
-  LoadReport last_;
+  ConversationReport last_;
   Duration last_elapsed_{};
 };
 
@@ -172,7 +184,8 @@ int RunDemo(const Settings& settings, Log& log) {
 
   DemoScreen screen(STDOUT_FILENO);
   Observer observer(**router, *mocks, settings.Choice("router-mode"));
-  BackgroundLoad load(LoadOptionsOf(settings, **router));
+  // Never destroyed: its conversations are in the middle of something when the demo ends.
+  BackgroundLoad& load = *new BackgroundLoad(ConversationsOf(settings, **router));
   const TimePoint begun = std::chrono::steady_clock::now();
   const auto elapsed = [begun] { return Duration(std::chrono::steady_clock::now() - begun); };
   const int64_t seconds = settings.Integer("seconds");
@@ -180,9 +193,10 @@ int RunDemo(const Settings& settings, Log& log) {
   while (elapsed() < limit && WaitForSignal(std::min(kTick, limit - elapsed())) == 0) {
     screen.Draw(observer.Look(load.Report(), elapsed()));
   }
-  const LoadReport report = load.Report();
+  const ConversationReport report = load.Report();
   screen.Finish(observer.Conclude(report, elapsed()));
-  return report.completed > 0 && report.error_count() == 0 ? kExitFine : kExitFailed;
+  if (report.errors > 0) log.Error("Some turns failed", {{"first_problem", report.first_problem}});
+  return report.completed > 0 && report.errors == 0 ? kExitFine : kExitFailed;
 }
 
 }  // namespace fathom

@@ -126,13 +126,18 @@ void DrawTitle(Canvas& canvas, const DemoSnapshot& s) {
 }
 
 void DrawNumbers(Canvas& canvas, const DemoSnapshot& s) {
-  canvas.Put(Fit("requests", kLabel), kDim);
-  canvas.Put(fmt::format("{}  {}/s  ", Amount(static_cast<double>(s.requests)),
-                         Amount(s.requests_per_second)));
+  canvas.Put(Fit("turns", kLabel), kDim);
+  canvas.Put(fmt::format("{}  {:.1f}/s  ", Amount(static_cast<double>(s.requests)),
+                         s.requests_per_second));
   canvas.Put(fmt::format("errors {}", s.errors), s.errors == 0 ? kGreen : kRed).EndLine();
   canvas.Row("tokens", fmt::format("{}/s", Amount(s.tokens_per_second)));
-  canvas.Row("first token", fmt::format("p50 {}  p90 {}", Time(s.ttft_p50), Time(s.ttft_p90)));
   canvas.Row("next token", fmt::format("p50 {}", Time(s.itl_p50)));
+  canvas.Row("first turn", fmt::format("first token p50 {}  p90 {}", Time(s.first_turn_p50),
+                                       Time(s.first_turn_p90)));
+  canvas.Row("follow-up", fmt::format("first token p50 {}  p90 {}", Time(s.follow_up_p50),
+                                      Time(s.follow_up_p90)));
+  canvas.Row("reused", fmt::format("{:.0f}% of prompt tokens came from a cache", s.reused * 100),
+             kCyan);
 }
 
 void DrawHistory(Canvas& canvas, std::string_view label, const std::vector<double>& values,
@@ -142,11 +147,15 @@ void DrawHistory(Canvas& canvas, std::string_view label, const std::vector<doubl
   canvas.Put(FitRight(latest, 10)).EndLine();
 }
 
+std::string LatestTime(const std::vector<double>& seconds) {
+  const double latest = seconds.empty() ? 0 : seconds.back();
+  return Time(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(latest)));
+}
+
 void DrawHistories(Canvas& canvas, const DemoSnapshot& s) {
-  const double ttft = s.ttft_history.empty() ? 0 : s.ttft_history.back();
-  DrawHistory(canvas, "requests/s", s.request_history, Amount(s.requests_per_second));
-  DrawHistory(canvas, "TTFT", s.ttft_history,
-              Time(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(ttft))));
+  DrawHistory(canvas, "turns/s", s.request_history, fmt::format("{:.1f}", s.requests_per_second));
+  DrawHistory(canvas, "first turn", s.first_turn_history, LatestTime(s.first_turn_history));
+  DrawHistory(canvas, "follow-up", s.follow_up_history, LatestTime(s.follow_up_history));
 }
 
 std::string Bar(double share, size_t width) {
@@ -157,24 +166,25 @@ std::string Bar(double share, size_t width) {
   return out;
 }
 
-// Name, two counts of eight columns, a share of six, and a bar in what is left.
+void DrawWorker(Canvas& canvas, const DemoWorker& worker, size_t name, size_t bar) {
+  canvas.Put(Fit(Printable(worker.name), name - 1) + " ");
+  canvas.Put(FitRight(fmt::format("{}+{}", worker.running, worker.waiting), 8));
+  canvas.Put(FitRight(Amount(static_cast<double>(worker.served)), 8));
+  canvas.Put(FitRight(fmt::format("{:.0f}%", worker.reused * 100), 8)).Put(" ");
+  canvas.Put(Bar(worker.cache_used, bar), kGreen).EndLine();
+}
+
+// Name, three numbers of eight columns, and a bar in what is left.
 void DrawWorkers(Canvas& canvas, const DemoSnapshot& s, size_t rows) {
-  const size_t name = std::clamp<size_t>(canvas.width() / 4, kLabel, 24);
-  const size_t bar = canvas.width() - name - 8 - 8 - 6 - 1;
-  canvas.Put(
-      Fit("worker", name) + FitRight("active", 8) + FitRight("served", 8) + FitRight("share", 6),
-      kDim);
+  const size_t name = std::clamp<size_t>(canvas.width() / 5, kLabel, 24);
+  const size_t bar = canvas.width() - name - 3 * 8 - 1;
+  canvas.Put(Fit("worker", name) + FitRight("run+wait", 8) + FitRight("turns", 8) +
+                 FitRight("reused", 8) + " cache in use",
+             kDim);
   canvas.EndLine();
   const bool all = s.workers.size() < rows;
   const size_t shown = all ? s.workers.size() : rows - std::min<size_t>(rows, 2);
-  for (size_t i = 0; i < shown; ++i) {
-    const DemoWorker& worker = s.workers[i];
-    canvas.Put(Fit(Printable(worker.name), name - 1) + " ");
-    canvas.Put(FitRight(Amount(static_cast<double>(worker.in_flight)), 8));
-    canvas.Put(FitRight(Amount(static_cast<double>(worker.served)), 8));
-    canvas.Put(FitRight(fmt::format("{:.0f}%", worker.share * 100), 6)).Put(" ");
-    canvas.Put(Bar(worker.share, bar), kGreen).EndLine();
-  }
+  for (size_t i = 0; i < shown; ++i) DrawWorker(canvas, s.workers[i], name, bar);
   if (!all) canvas.Put(fmt::format("and {} more", s.workers.size() - shown), kDim).EndLine();
 }
 
@@ -196,8 +206,8 @@ std::string RenderView(const DemoSnapshot& snapshot, int columns, int rows, bool
   Canvas canvas(UsableWidth(columns), color);
   const auto height = static_cast<size_t>(std::max(rows, 1));
   DrawTitle(canvas, snapshot);
-  if (height >= 5) DrawNumbers(canvas, snapshot);
-  if (height >= 7) DrawHistories(canvas, snapshot);
+  if (height >= 7) DrawNumbers(canvas, snapshot);
+  if (height >= 10) DrawHistories(canvas, snapshot);
   // A header, and at least one line below it.
   if (height >= canvas.lines() + 2) DrawWorkers(canvas, snapshot, height - canvas.lines());
   return canvas.Take();
@@ -205,10 +215,10 @@ std::string RenderView(const DemoSnapshot& snapshot, int columns, int rows, bool
 
 std::string RenderLine(const DemoSnapshot& s) {
   std::string out = fmt::format(
-      "{} requests={} errors={} requests/s={:.1f} tokens/s={:.0f} ttft_p50={:.1f}ms "
-      "ttft_p90={:.1f}ms itl_p50={:.1f}ms",
+      "{} turns={} errors={} turns/s={:.1f} tokens/s={:.0f} first_turn_p50={:.1f}ms "
+      "follow_up_p50={:.1f}ms reused={:.0f}%",
       Elapsed(s.elapsed), s.requests, s.errors, s.requests_per_second, s.tokens_per_second,
-      Seconds(s.ttft_p50) * 1e3, Seconds(s.ttft_p90) * 1e3, Seconds(s.itl_p50) * 1e3);
+      Seconds(s.first_turn_p50) * 1e3, Seconds(s.follow_up_p50) * 1e3, s.reused * 100);
   for (const DemoWorker& worker : s.workers) {
     out += fmt::format(" {}={}", Printable(worker.name), worker.served);
   }

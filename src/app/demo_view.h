@@ -14,9 +14,11 @@ namespace fathom {
 
 struct DemoWorker {
   std::string name;
-  uint64_t in_flight = 0;
+  uint64_t running = 0;
+  uint64_t waiting = 0;
   uint64_t served = 0;
-  double share = 0;  // of all requests served, 0 to 1
+  double cache_used = 0;  // by what is running, 0 to 1
+  double reused = 0;      // of its prompt tokens, found in its cache, 0 to 1
 };
 
 struct DemoSnapshot {
@@ -27,12 +29,16 @@ struct DemoSnapshot {
   uint64_t errors = 0;
   double requests_per_second = 0;
   double tokens_per_second = 0;
-  Duration ttft_p50{};
-  Duration ttft_p90{};
+  Duration first_turn_p50{};  // time to first token of a conversation's first turn
+  Duration first_turn_p90{};
+  Duration follow_up_p50{};  // and of its later ones
+  Duration follow_up_p90{};
   Duration itl_p50{};
+  double reused = 0;  // of all prompt tokens, found in a cache, 0 to 1
   std::vector<DemoWorker> workers;
-  std::vector<double> request_history;  // requests per second, oldest first
-  std::vector<double> ttft_history;     // seconds, oldest first
+  std::vector<double> request_history;     // requests per second, oldest first
+  std::vector<double> first_turn_history;  // seconds to first token, oldest first
+  std::vector<double> follow_up_history;
 };
 
 constexpr int kMinColumns = 40;

@@ -25,16 +25,25 @@ DemoSnapshot Busy(size_t workers) {
   s.errors = 3;
   s.requests_per_second = 512.4;
   s.tokens_per_second = 16384;
-  s.ttft_p50 = milliseconds(52);
-  s.ttft_p90 = milliseconds(61);
+  s.first_turn_p50 = milliseconds(52);
+  s.first_turn_p90 = milliseconds(61);
+  s.follow_up_p50 = milliseconds(9);
+  s.follow_up_p90 = milliseconds(12);
+  s.reused = 0.618;
   s.itl_p50 = milliseconds(10);
   for (size_t i = 0; i < workers; ++i) {
-    s.workers.push_back({"mock-" + std::to_string(8100 + i) + "-with-a-rather-long-näme", 5, 617,
-                         1.0 / static_cast<double>(workers)});
+    DemoWorker worker{.name = "mock-" + std::to_string(8100 + i) + "-with-a-rather-long-näme"};
+    worker.running = 5;
+    worker.waiting = 2;
+    worker.served = 617;
+    worker.reused = 0.5;
+    worker.cache_used = 0.25;
+    s.workers.push_back(worker);
   }
   for (int i = 0; i < 300; ++i) {
     s.request_history.push_back(400 + i % 50);
-    s.ttft_history.push_back(0.05 + 0.0001 * (i % 7));
+    s.first_turn_history.push_back(0.05 + 0.0001 * (i % 7));
+    s.follow_up_history.push_back(0.01);
   }
   return s;
 }
@@ -85,21 +94,23 @@ TEST(DemoView, ShowsTheNumbers) {
   const std::string view = RenderView(Busy(2), 80, 24, false);
   EXPECT_THAT(view, HasSubstr("1:15"));
   EXPECT_THAT(view, HasSubstr("round-robin"));
-  EXPECT_THAT(view, HasSubstr("123.5k  512/s  errors 3"));
-  EXPECT_THAT(view, HasSubstr("p50 52 ms  p90 61 ms"));
-  EXPECT_THAT(view, HasSubstr("617   50%"));
+  EXPECT_THAT(view, HasSubstr("123.5k  512.4/s  errors 3"));
+  EXPECT_THAT(view, HasSubstr("first token p50 52 ms  p90 61 ms"));
+  EXPECT_THAT(view, HasSubstr("first token p50 9.0 ms  p90 12 ms"));
+  EXPECT_THAT(view, HasSubstr("62% of prompt tokens came from a cache"));
+  EXPECT_THAT(view, HasSubstr("5+2     617     50%"));
 }
 
 TEST(DemoView, SaysHowManyWorkersItLeavesOut) {
-  const auto lines = Lines(RenderView(Busy(64), 80, 12, false));
-  EXPECT_EQ(lines.size(), 12u);
+  const auto lines = Lines(RenderView(Busy(64), 80, 15, false));
+  EXPECT_EQ(lines.size(), 15u);
   EXPECT_EQ(lines.back(), "and 61 more");
-  EXPECT_THAT(RenderView(Busy(4), 80, 12, false), Not(HasSubstr("more")));
+  EXPECT_THAT(RenderView(Busy(4), 80, 15, false), Not(HasSubstr("more")));
 }
 
 TEST(DemoView, LetsNoNameMoveTheCursor) {
   DemoSnapshot snapshot = Busy(0);
-  snapshot.workers.push_back({"evil\x1b[2J\nname", 0, 0, 0});
+  snapshot.workers.push_back({.name = "evil\x1b[2J\nname"});
   EXPECT_THAT(RenderView(snapshot, 80, 24, false), HasSubstr("evil?[2J?name"));
   EXPECT_THAT(RenderLine(snapshot), Not(HasSubstr("\x1b")));
 }
@@ -130,7 +141,7 @@ TEST(DemoScreen, WritesOneLinePerSecondWhereThereIsNoTerminal) {
   ASSERT_GT(n, 0);
   const std::string text(out.data(), static_cast<size_t>(n));
   EXPECT_EQ(Lines(text).size(), 2u);
-  EXPECT_THAT(text, HasSubstr("requests=123456 errors=3"));
+  EXPECT_THAT(text, HasSubstr("turns=123456 errors=3"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   ::close(pipe[0]);
   ::close(pipe[1]);

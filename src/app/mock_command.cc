@@ -6,6 +6,8 @@
 namespace fathom {
 namespace {
 
+constexpr Duration kLook = std::chrono::milliseconds(10);
+
 MockedEngine EngineOf(const Settings& settings) {
   const std::string& name = settings.Choice("engine");
   if (name == "sglang") return MockedEngine::kSglang;
@@ -28,7 +30,41 @@ MockOptions MockOptionsOf(const Settings& s) {
   o.die_after_tokens = static_cast<uint64_t>(s.Integer("die-after-tokens"));
   o.drain_abort = s.Flag("drain-abort");
   o.busy = s.Flag("busy");
+  o.refuse = s.Flag("refuse");
+  o.slow_start = s.Time("slow-start");
+  o.profile = s.Choice("profile");
+  o.speedup = s.Number("speedup");
+  o.block_size = static_cast<uint32_t>(s.Integer("block-size"));
+  o.num_blocks = static_cast<uint32_t>(s.Integer("num-blocks"));
+  o.max_num_seqs = static_cast<uint32_t>(s.Integer("max-num-seqs"));
+  o.max_num_batched_tokens = static_cast<uint32_t>(s.Integer("max-num-batched-tokens"));
+  o.dp_size = static_cast<uint32_t>(s.Integer("dp-size"));
+  o.seed = static_cast<uint64_t>(s.Integer("seed"));
   return o;
+}
+
+// Until the next signal.
+int AwaitSignal() {
+  for (;;) {
+    if (const int signal = WaitForSignal(std::chrono::hours(1)); signal != 0) return signal;
+  }
+}
+
+// A second signal ends what still runs.
+void FinishRunning(const MockServer& server) {
+  while (server.counts().in_flight > 0 && WaitForSignal(kLook) == 0) {
+  }
+}
+
+void Leave(MockServer& server, const std::string& how, Log& log) {
+  log.Info("Mock engine leaving", {{"how", how}});
+  if (how == "abort") {
+    server.AbortNew();
+    FinishRunning(server);
+  } else if (how == "silent") {
+    server.FallSilent();
+    AwaitSignal();
+  }
 }
 
 }  // namespace
@@ -40,7 +76,7 @@ int RunMock(const Settings& settings, Log& log) {
     log.Error("The mock listens on a numeric address", {{"host", settings.Text("host")}});
     return kExitUsage;
   }
-  const size_t threads = std::max<int64_t>(1, settings.Integer("threads"));
+  const auto threads = static_cast<size_t>(settings.Integer("threads"));
   auto server = MockServer::Start(MockOptionsOf(settings), *address, threads, log);
   if (!server) {
     log.Error(server.error().what);
@@ -48,8 +84,7 @@ int RunMock(const Settings& settings, Log& log) {
   }
   log.Info("Mock engine listening",
            {{"address", (*server)->address().ToString()}, {"name", (*server)->name()}});
-  while (WaitForSignal(std::chrono::hours(1)) == 0) {
-  }
+  if (AwaitSignal() == SIGTERM) Leave(**server, settings.Choice("on-sigterm"), log);
   (*server)->Stop();
   return kExitFine;
 }

@@ -21,8 +21,8 @@ std::string_view NameOf(Command command) {
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening", "Workers",  "Routing", "Relay",  "Limits",  "Retries",
-      "Health",    "Security", "Answers", "Faults", "Traffic", "Logging"};
+      "Listening", "Workers", "Routing",    "Relay",  "Limits",  "Retries", "Health",
+      "Security",  "Answers", "Simulation", "Faults", "Traffic", "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 

@@ -50,12 +50,13 @@ enum class OptionSection : uint8_t {
   kHealth,
   kSecurity,
   kAnswers,
+  kSimulation,
   kFaults,
   kTraffic,
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 12;
+inline constexpr size_t kOptionSections = 13;
 
 std::string_view NameOf(OptionSection section);
 

@@ -24,6 +24,9 @@ constexpr double kMillion = 1e6;
 constexpr std::string_view kRouterModes[] = {"round-robin", "random", "power-of-two",
                                              "least-loaded", "direct"};
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
+constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
+                                          "paced"};
+constexpr std::string_view kDepartures[] = {"exit", "abort", "silent"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kLogFormats[] = {"text", "json"};
 
@@ -51,8 +54,11 @@ constexpr Option kOptions[] = {
      .section = kListening, .placeholder = "HOST:PORT",
      .help = "Serve the admin and debug routes here instead of on the main port."},
     {.name = "threads", .type = kInteger, .fallback = "0", .range = {0, 256},
-     .commands = kServe | kMock, .section = kListening,
+     .commands = kServe, .section = kListening,
      .help = "Event loops; 0 means one per core."},
+    {.name = "threads", .type = kInteger, .fallback = "1", .range = {1, 256},
+     .commands = kMock, .section = kListening,
+     .help = "Event loops of a paced engine; a simulated one has one."},
     {.name = "config", .type = kText, .fallback = "", .commands = kServe,
      .section = kListening, .placeholder = "FILE",
      .help = "YAML file with options, and workers as maps under the key workers."},
@@ -212,14 +218,43 @@ constexpr Option kOptions[] = {
      .commands = kMock, .section = kAnswers,
      .help = "Length of an answer whose request names none."},
     {.name = "first-token-delay", .type = kDuration, .fallback = "50ms", .range = {0, kHour},
-     .commands = kMock | kDemo, .section = kAnswers,
-     .help = "Pause before the first token."},
+     .commands = kMock, .section = kAnswers,
+     .help = "Pause before the first token of a paced answer."},
     {.name = "token-interval", .type = kDuration, .fallback = "10ms", .range = {0, kHour},
-     .commands = kMock | kDemo, .section = kAnswers,
-     .help = "Pause between tokens."},
+     .commands = kMock, .section = kAnswers,
+     .help = "Pause between the tokens of a paced answer."},
     {.name = "chunk-bytes", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kAnswers,
-     .help = "Pad every token to so many bytes."},
+     .help = "Pad every token of a paced answer to so many bytes."},
+
+    // Simulation
+    {.name = "profile", .type = kChoice, .fallback = "h200-llama-3.1-8b", .choices = kProfiles,
+     .commands = kMock | kDemo, .section = kSimulation, .placeholder = "PROFILE",
+     .help = "Whose step times the simulated engine has; paced simulates none and answers every "
+             "request at its own pace."},
+    {.name = "speedup", .type = kNumber, .fallback = "1", .range = {0.001, kMillion},
+     .commands = kMock | kDemo, .section = kSimulation,
+     .help = "How many times faster than its profile the engine is."},
+    {.name = "block-size", .type = kInteger, .fallback = "0", .range = {0, 65536},
+     .commands = kMock, .section = kSimulation,
+     .help = "Tokens per block of the KV cache; 0 means the engine's own default: 16 for vllm, 1 "
+             "for sglang, 32 for trtllm."},
+    {.name = "num-blocks", .type = kInteger, .fallback = "0", .range = {0, 16 * kMillion},
+     .commands = kMock | kDemo, .section = kSimulation,
+     .help = "Blocks of each rank's KV cache, one of which is reserved; 0 means as many as hold "
+             "262144 tokens."},
+    {.name = "max-num-seqs", .type = kInteger, .fallback = "256", .range = {1, 65536},
+     .commands = kMock, .section = kSimulation,
+     .help = "Sequences that a rank runs at once."},
+    {.name = "max-num-batched-tokens", .type = kInteger, .fallback = "8192",
+     .range = {1, kMillion}, .commands = kMock, .section = kSimulation,
+     .help = "Tokens that a step of a rank computes at most."},
+    {.name = "dp-size", .type = kInteger, .fallback = "1", .range = {1, 64},
+     .commands = kMock, .section = kSimulation,
+     .help = "Data-parallel ranks, each with its own scheduler and KV cache."},
+    {.name = "seed", .type = kInteger, .fallback = "1", .range = {0, 0x1p53}, .commands = kMock,
+     .section = kSimulation,
+     .help = "Seed of the words of answers and of the faults, so that a run can be repeated."},
 
     // Faults
     {.name = "fail-rate", .type = kNumber, .fallback = "0", .range = {0, 1}, .commands = kMock,
@@ -236,11 +271,27 @@ constexpr Option kOptions[] = {
      .help = "Answer 200 with finish_reason abort and no tokens, as an engine that is draining."},
     {.name = "busy", .type = kFlag, .fallback = "false", .commands = kMock, .section = kFaults,
      .help = "Answer 503 to everything."},
+    {.name = "refuse", .type = kFlag, .fallback = "false", .commands = kMock, .section = kFaults,
+     .help = "Close every connection at once."},
+    {.name = "slow-start", .type = kDuration, .fallback = "0", .range = {0, kDay},
+     .commands = kMock, .section = kFaults,
+     .help = "Answer 503 to health checks for so long."},
+    {.name = "on-sigterm", .type = kChoice, .fallback = "exit", .choices = kDepartures,
+     .commands = kMock, .section = kFaults, .placeholder = "HOW",
+     .help = "How it leaves: exit at once; abort answers new requests with finish_reason abort, "
+             "lets the others finish and exits; silent closes the listener, leaves open streams "
+             "open without another word, and exits at the second signal."},
 
     // Traffic
     {.name = "concurrency", .type = kInteger, .fallback = "10", .range = {1, 10000},
      .commands = kDemo, .section = kTraffic,
-     .help = "Requests in flight at once."},
+     .help = "People who have a conversation at once."},
+    {.name = "think-time", .type = kDuration, .fallback = "1s", .range = {0, kHour},
+     .commands = kDemo, .section = kTraffic,
+     .help = "Average pause between an answer and the next message of its conversation."},
+    {.name = "sessions", .type = kFlag, .fallback = "false", .commands = kDemo,
+     .section = kTraffic,
+     .help = "Name every conversation in X-Session-ID, so that its turns stay with one worker."},
     {.name = "seconds", .type = kInteger, .fallback = "0", .range = {0, kYear}, .commands = kDemo,
      .section = kTraffic,
      .help = "Stop after so many seconds; 0 runs until interrupted."},

@@ -365,8 +365,10 @@ Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
     co_await breaking;
     co_return Outcome::kOk;
   }
-  if (sent_whole_ && connection_->Reusable())
+  if (status < 500) worker.breaker.OnSuccess();
+  if (sent_whole_ && connection_->Reusable()) {
     gateway_.pool_.Put(worker.id(), std::move(connection_));
+  }
   co_return Outcome::kOk;
 }
 

@@ -21,6 +21,10 @@ Result<Address> HttpServer::Listen(const Address& address,
   return listener_->address();
 }
 
+void HttpServer::StopListening() {
+  shards_.front()->place.loop->Post([this] { listener_->Close(); });
+}
+
 void HttpServer::ReplaceTls(std::shared_ptr<const TlsServerContext> tls) {
   const std::lock_guard lock(mutex_);
   tls_ = std::move(tls);

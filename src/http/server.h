@@ -31,6 +31,9 @@ class HttpServer {
   // Binds at once and accepts as soon as the first loop runs. `tls` may be null.
   Result<Address> Listen(const Address& address, std::shared_ptr<const TlsServerContext> tls);
 
+  // Frees the address, soon; connections that were made stay. Any thread, once the loops run.
+  void StopListening();
+
   // For connections made from now on.
   void ReplaceTls(std::shared_ptr<const TlsServerContext> tls);
 

@@ -151,6 +151,10 @@ bool LoadGenerator::MayStartMore() const {
   return !over_ && (options_.requests == 0 || admitted_ < options_.requests);
 }
 
+bool LoadGenerator::Timed(const Exchange& exchange) const {
+  return exchange.due - begun_ >= options_.warmup;
+}
+
 std::optional<TimePoint> LoadGenerator::TakeTurn() {
   if (options_.rate > 0) {
     if (loop_.now() >= end_) DropBacklog();
@@ -242,7 +246,7 @@ Task<bool> LoadGenerator::Connect(Exchange& exchange) {
 
 Task<void> LoadGenerator::Ask(Exchange& exchange) {
   ++report_.started;
-  if (options_.rate > 0) report_.lag.Record(loop_.now() - exchange.due);
+  if (options_.rate > 0 && Timed(exchange)) report_.lag.Record(loop_.now() - exchange.due);
   exchange.deadline = loop_.now() + options_.timeout;
   exchange.last_arrival = TimePoint();
   exchange.status = 0;
@@ -315,7 +319,7 @@ bool LoadGenerator::TakeBody(Exchange& exchange) {
     TakePayload(exchange, step->payload);
     connection.in().Consume(step->consumed);
   }
-  if (arrived && exchange.status == 200) {
+  if (arrived && exchange.status == 200 && Timed(exchange)) {
     const bool first = exchange.last_arrival == TimePoint();
     if (first) report_.first_byte.Record(loop_.now() - exchange.due);
     if (!first) report_.between_chunks.Record(loop_.now() - exchange.last_arrival);
@@ -343,7 +347,7 @@ void LoadGenerator::Record(Exchange& exchange) {
   if (exchange.complete && exchange.status == 200) {
     ++report_.completed;
     report_.tokens += CompletionTokens(exchange.tail);
-    report_.total.Record(loop_.now() - exchange.due);
+    if (Timed(exchange)) report_.total.Record(loop_.now() - exchange.due);
     return;
   }
   const int status = exchange.complete ? exchange.status : 0;

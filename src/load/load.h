@@ -43,6 +43,7 @@ struct LoadOptions {
   double rate = 0;        // requests per second; 0: closed loop
   bool poisson = true;    // gaps between requests; otherwise all are equal
   Duration ramp{};        // closed loop: the first requests start spread over it
+  Duration warmup{};      // of what was due before it is over, no times are recorded
   bool stream = true;
   bool keep_alive = true;
   size_t prompt_bytes = 256;
@@ -103,6 +104,7 @@ class LoadGenerator {
 
   std::optional<TimePoint> TakeTurn();
   bool MayStartMore() const;
+  bool Timed(const Exchange& exchange) const;
   void AdmitDue();
   void DropBacklog();
   Duration Gap();

@@ -152,6 +152,19 @@ TEST(Load, ClosedLoopCanBeginGradually) {
   EXPECT_GE(report.seconds, 0.06);  // when the last began
 }
 
+TEST(Load, CountsButDoesNotTimeTheWarmUp) {
+  Bench bench;
+  bench.options.rate = 100;
+  bench.options.poisson = false;
+  bench.options.requests = 10;
+  bench.options.warmup = milliseconds(35);  // the first four were due before
+  const LoadReport report = bench.Run();
+  EXPECT_EQ(report.completed, 10u) << report.first_problem;
+  EXPECT_EQ(report.total.count(), 6u);
+  EXPECT_EQ(report.first_byte.count(), 6u);
+  EXPECT_EQ(report.lag.count(), 6u);
+}
+
 TEST(Load, OpensAConnectionPerRequestWithoutKeepAlive) {
   Bench bench;
   bench.options.requests = 6;

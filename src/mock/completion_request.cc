@@ -74,6 +74,56 @@ Result<std::string> Text(std::string_view name, std::string_view raw) {
   return *std::move(text);
 }
 
+Result<uint64_t> Choices(std::string_view raw) {
+  TRY(const auto n, Count("n", raw));
+  if (!n) return 1;
+  if (*n < 1 || *n > CompletionRequest::kMaxChoices) {
+    return Fail(Blame::kCaller, "n must be between 1 and {}, got {}",
+                CompletionRequest::kMaxChoices, *n);
+  }
+  return *n;
+}
+
+// A text or a list of them.
+Result<std::vector<std::string>> Stops(std::string_view raw) {
+  std::vector<std::string> stops;
+  if (raw == "null") return stops;
+  if (!raw.starts_with('[')) {
+    TRY(auto stop, Text("stop", raw));
+    if (!stop.empty()) stops.push_back(std::move(stop));
+    return stops;
+  }
+  JsonElements elements(raw);
+  while (const auto element = elements.Next()) {
+    TRY(auto stop, Text("stop", *element));
+    if (!stop.empty()) stops.push_back(std::move(stop));
+  }
+  return stops;
+}
+
+Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionRequest& out) {
+  const auto is = [&](std::string_view name) { return JsonKeyIs(member.key, name); };
+  const std::string_view raw = member.value;
+  if (is("n")) {
+    TRY(out.choices, Choices(raw));
+  } else if (is("stop")) {
+    TRY(out.stop, Stops(raw));
+  } else if (is("tools")) {
+    out.tools = raw;
+  } else if (is("cache_salt") && raw != "null") {
+    TRY(out.cache_salt, Text("cache_salt", raw));
+  } else if (is("return_token_ids")) {
+    TRY(out.return_token_ids, Flag("return_token_ids", raw));
+  } else if (is("add_generation_prompt")) {
+    TRY(out.add_generation_prompt, Flag("add_generation_prompt", raw));
+  } else if (is("continue_final_message")) {
+    TRY(out.continue_final_message, Flag("continue_final_message", raw));
+  } else if (is("routed_dp_rank") || is("data_parallel_rank")) {
+    TRY(out.rank, Count("routed_dp_rank", raw));
+  }
+  return {};
+}
+
 Result<void> TakeMember(const JsonScanner::Member& member, CompletionRequest& out) {
   const auto is = [&](std::string_view name) { return JsonKeyIs(member.key, name); };
   const std::string_view raw = member.value;
@@ -85,11 +135,13 @@ Result<void> TakeMember(const JsonScanner::Member& member, CompletionRequest& ou
     TRY(out.include_usage, IncludeUsage(raw));
   } else if (is("prompt") || is("messages") || is("input")) {
     out.prompt_tokens += CountTokens(raw);
-    if (is("input")) out.input = raw;
+    (is("input") ? out.input : is("prompt") ? out.prompt : out.messages) = raw;
   } else if (is("mock_answer_bytes")) {
     TRY(out.answer_bytes, Count("mock_answer_bytes", raw));
   } else if (is("mock_stall_after")) {
     TRY(out.stall_after, Count("mock_stall_after", raw));
+  } else {
+    return TakeSimulationMember(member, out);
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -16,13 +17,28 @@ namespace fathom {
 // The members of all the OpenAI bodies that the mock understands.
 struct CompletionRequest {
   static constexpr uint64_t kMaxTokens = 1'000'000;
+  static constexpr uint64_t kMaxChoices = 128;
 
   std::string model;  // empty if the body names none
   bool stream = false;
   bool include_usage = false;          // stream_options.include_usage
   std::optional<uint64_t> max_tokens;  // max_completion_tokens wins over max_tokens
-  uint64_t prompt_tokens = 0;          // of prompt, messages or input
-  std::string_view input;              // the raw value of `input`, a view into the body
+  uint64_t prompt_tokens = 0;          // of prompt, messages or input, in words
+
+  // Raw values, views into the body; empty if it has none.
+  std::string_view prompt;
+  std::string_view messages;
+  std::string_view tools;
+  std::string_view input;
+
+  // What only a simulated engine heeds.
+  uint64_t choices = 1;           // n
+  std::vector<std::string> stop;  // none is empty
+  std::string cache_salt;
+  bool return_token_ids = false;
+  bool add_generation_prompt = true;
+  bool continue_final_message = false;
+  std::optional<uint64_t> rank;  // routed_dp_rank, which is SGLang's
 
   // For tests.
   std::optional<uint64_t> answer_bytes;  // mock_answer_bytes: length of the answer's text

@@ -1,26 +1,32 @@
-// A stand-in for an LLM engine: answers the OpenAI routes with text that names the speaker, at the
-// pace it is told, with the faults it is told.
+// A stand-in for an LLM engine: answers the OpenAI routes with text that names the speaker, either
+// out of a simulated engine or at the pace it is told, with the faults it is told.
 //
 //   POST /v1/chat/completions, /v1/completions (streamed or not), /v1/responses, /v1/embeddings;
 //   POST /v1/<anything else> echoes the path, the body's length and its checksum.
-//   GET  /health, /v1/models, /version, /mock/stats
+//   GET  /health, /health_generate, /v1/models, /version, /mock/stats
+//   and the pages of the engine that it imitates (face.h)
 //
-// Answers to POST carry x-mock-request-id and x-mock-traceparent with what was received.
+// Only completions of texts and chats are simulated; everything else is paced. Answers to POST
+// /v1/* carry x-mock-request-id and x-mock-traceparent with what was received.
 //
 // Threads  One engine per loop; those of one server share their counts.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/random.h"
 #include "http/server_connection.h"
-#include "mock/completion_answer.h"
-#include "mock/completion_request.h"
+#include "mock/engine_ranks.h"
+#include "mock/face.h"
 #include "mock/mock_options.h"
+#include "mock/paced_service.h"
 #include "mock/presence.h"
+#include "mock/simulated_service.h"
+#include "mock/visit.h"
 #include "net/loop.h"
 #include "net/task.h"
 
@@ -28,7 +34,8 @@ namespace fathom {
 
 class MockEngine final : public HttpHandler {
  public:
-  MockEngine(Loop& loop, const MockOptions& options, MockCounts& counts);
+  // Without ranks it is paced. They and the counts must outlive it.
+  MockEngine(Loop& loop, const MockOptions& options, MockCounts& counts, EngineRanks* ranks);
 
   Task<void> Handle(ServerConnection& connection) override;
   Answer Refuse(const RequestProblem& problem) override;
@@ -38,25 +45,20 @@ class MockEngine final : public HttpHandler {
 
   // Breaks off every request, as if its client had left.
   void BreakOff();
+  // From now on: no token is sent, and no connection closed, in what is being answered.
+  void Silence();
+  // From now on: new requests get finish_reason "abort" and no tokens.
+  void AbortNew() { options_.drain_abort = true; }
 
  private:
-  enum class Outcome : uint8_t { kCompleted, kFailed, kCancelled };
   enum class Fate : uint8_t { kFine, kFail, kHang };
 
-  // One request being answered.
-  struct Visit {
-    ServerConnection& connection;
-    Presence& presence;
-    std::string_view path;
-    std::string_view body;
-    CompletionRequest request;
-    AnswerIdentity identity;
-    uint64_t tokens = 0;
-    std::string_view finish_reason;
-    TimePoint started;
-  };
-
-  Answer Page(const RequestHead& head, std::string_view path) const;
+  Task<void> ServePage(ServerConnection& connection, std::string_view path);
+  Task<void> ServeProbe(ServerConnection& connection);
+  std::optional<Answer> CommonPage(const PageRequest& request) const;
+  std::optional<Answer> FacePage(const PageRequest& request);
+  bool HasPostPage(std::string_view path) const;
+  Answer HealthPage() const;
   bool Authorized(const RequestHead& head) const;
   Fate Draw();
 
@@ -64,25 +66,21 @@ class MockEngine final : public HttpHandler {
   Task<Outcome> ReadAndAnswer(ServerConnection& connection, Presence& presence,
                               std::string_view path);
   Task<Outcome> AnswerModelCall(Visit& visit);
-  Task<Outcome> AnswerWhole(Visit& visit);
-  Task<Outcome> AnswerAtLength(Visit& visit);
-  Task<Outcome> AnswerStream(Visit& visit);
-  Task<Outcome> StreamTokens(Visit& visit, StreamFrames& frames);
-  Task<Outcome> Finish(Visit& visit, Answer answer);
+  Task<Outcome> Generate(Visit& visit);
 
   Result<void> Prepare(Visit& visit);
+  bool Simulates(const Visit& visit) const;
   bool Serves(std::string_view model) const;
   std::string MakeId(std::string_view prefix, const RequestHead& head);
-  TimePoint Due(const Visit& visit, uint64_t token) const;
-  bool DiesWithin(const Visit& visit) const;
-  static Outcome Die(Visit& visit);
-  void AppendHead(std::string& out, const Visit& visit, std::string_view content_type) const;
   void Count(Outcome outcome);
 
   Loop& loop_;
   MockOptions options_;
   MockCounts& counts_;
-  Speaker speaker_;
+  EngineRanks* const ranks_;
+  PacedService paced_;
+  std::optional<SimulatedService> simulated_;
+  const TimePoint ready_at_;
   Random dice_;
   std::unordered_set<Presence*> present_;
 };

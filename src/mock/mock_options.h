@@ -4,15 +4,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "mock/kv_event.h"
 
 namespace fathom {
 
 enum class MockedEngine : uint8_t { kVllm, kSglang, kTrtllm };
+
+// How long requests take: those that are not simulated are answered each at its own pace.
+constexpr std::string_view kPaced = "paced";
 
 struct MockOptions {
   std::string name;  // what its answers say; MockServer fills in "mock-<port>" if empty
@@ -20,18 +25,41 @@ struct MockOptions {
   std::vector<std::string> models = {"mock-model"};
   std::string api_key;   // asked for on /v1/* unless empty
   uint64_t tokens = 32;  // of an answer whose request sets no limit
+
+  // The simulation. Any profile but kPaced makes one.
+  std::string profile{kPaced};  // a name that TimingProfile knows, or kPaced
+  double speedup = 1;           // the steps of the engine take 1/speedup of their time
+  uint32_t block_size = 0;      // tokens; 0: the engine's own default
+  uint32_t num_blocks = 0;      // per rank; 0: about kDefaultCapacity tokens
+  uint32_t max_num_seqs = 256;
+  uint32_t max_num_batched_tokens = 8192;
+  uint32_t dp_size = 1;  // ranks, each with its own scheduler and cache
+  // Hears what a step did to the cache of a rank, when the step is over, on the server's thread.
+  std::function<void(size_t rank, const std::vector<KvEvent>&)> on_kv_events;
+
+  // What is not simulated.
   Duration first_token_delay = std::chrono::milliseconds(50);
   Duration token_interval = std::chrono::milliseconds(10);
   size_t chunk_bytes = 0;  // every token is padded to this length
 
-  // Faults, all of them on POST /v1/* only.
+  // Faults. Those up to `busy` concern POST /v1/* only.
   double fail_rate = 0;           // share of requests answered with 500
   double hang_rate = 0;           // share of requests never answered
   uint64_t die_after_tokens = 0;  // the connection is reset after so many; 0: never
   bool drain_abort = false;       // finish_reason "abort" and no tokens, as a draining vLLM
   bool busy = false;              // 503
-  uint64_t seed = 1;              // of the dice for the rates
+  bool refuse = false;            // every connection is closed at once
+  Duration slow_start{};          // GET /health answers 503 for so long
+  uint64_t seed = 1;              // of the dice for the rates, and of the words of answers
 };
+
+constexpr uint64_t kDefaultCapacity = 262144;  // tokens
+constexpr uint64_t kMostContext = 131072;      // tokens of a prompt and its answer
+
+uint32_t BlockSizeOf(const MockOptions& options);
+uint32_t NumBlocksOf(const MockOptions& options);
+// What it says about itself: what fits one rank's cache, and no more than kMostContext.
+uint64_t MaxModelLength(const MockOptions& options);
 
 // Requests are POST /v1/*; each ends as exactly one of completed, failed and cancelled. Shared by
 // the engines of one server, read by anybody: plain counts that order nothing else.

@@ -24,22 +24,21 @@ void CallOn(Loop& loop, Work work) {
 
 }  // namespace
 
-MockServer::MockServer(const MockOptions& options, size_t threads, Log& log) {
-  std::vector<HttpServer::Place> handlers;
-  MockOptions mine = options;
-  for (size_t i = 0; i < std::max<size_t>(threads, 1); ++i) {
-    mine.seed = options.seed + i;
-    places_.push_back(std::make_unique<Place>(mine, counts_));
-    handlers.push_back({&places_.back()->loop, &places_.back()->engine});
+Result<void> MockServer::AddPlace(const MockOptions& options) {
+  auto place = std::make_unique<Place>();
+  if (options.profile != kPaced) {
+    TRY(place->ranks, EngineRanks::Create(place->loop, options));
   }
-  server_ = std::make_unique<HttpServer>(handlers, ServerOptions{}, kMaxConnections, log);
+  place->engine = std::make_unique<MockEngine>(place->loop, options, counts_, place->ranks.get());
+  places_.push_back(std::move(place));
+  return {};
 }
 
 Result<std::unique_ptr<MockServer>> MockServer::Start(const MockOptions& options,
                                                       const Address& address, size_t threads,
                                                       Log& log) {
-  std::unique_ptr<MockServer> server(new MockServer(options, threads, log));
-  auto listening = server->server_->Listen(address, nullptr);
+  std::unique_ptr<MockServer> server(new MockServer);
+  auto listening = server->Listen(options, address, threads, log);
   if (!listening) {
     server->server_.reset();
     server->places_.clear();  // no thread runs yet: there is nothing to stop
@@ -49,10 +48,46 @@ Result<std::unique_ptr<MockServer>> MockServer::Start(const MockOptions& options
   server->name_ =
       options.name.empty() ? fmt::format("mock-{}", server->address_.port()) : options.name;
   for (const auto& place : server->places_) {
-    place->engine.Rename(server->name_);
+    place->engine->Rename(server->name_);
     place->thread = std::thread([&loop = place->loop] { loop.Run(); });
   }
   return server;
+}
+
+Result<Address> MockServer::Listen(const MockOptions& options, const Address& address,
+                                   size_t threads, Log& log) {
+  const size_t loops = options.profile == kPaced ? std::max<size_t>(threads, 1) : 1;
+  MockOptions mine = options;
+  std::vector<HttpServer::Place> handlers;
+  for (size_t i = 0; i < loops; ++i) {
+    mine.seed = options.seed + i;
+    TRY_VOID(AddPlace(mine));
+    handlers.push_back({&places_.back()->loop, places_.back()->engine.get()});
+  }
+  const size_t connections = options.refuse ? 0 : kMaxConnections;
+  server_ = std::make_unique<HttpServer>(handlers, ServerOptions{}, connections, log);
+  return server_->Listen(address, nullptr);
+}
+
+EngineStatistics MockServer::statistics() const {
+  if (!places_.empty() && places_.front()->ranks) return places_.front()->ranks->Statistics();
+  EngineStatistics paced;
+  paced.running = counts_.in_flight.load(std::memory_order_relaxed);
+  return paced;
+}
+
+void MockServer::FallSilent() {
+  for (const auto& place : places_) {
+    CallOn(place->loop, [&engine = *place->engine] { engine.Silence(); });
+  }
+  server_->StopListening();
+  server_->Drain();
+}
+
+void MockServer::AbortNew() {
+  for (const auto& place : places_) {
+    CallOn(place->loop, [&engine = *place->engine] { engine.AbortNew(); });
+  }
 }
 
 // A connection can only be accepted on the first loop, so it is looked at there, and after every
@@ -72,7 +107,7 @@ void MockServer::Stop() {
   for (;;) {
     server_->Drain();
     for (const auto& place : places_) {
-      place->loop.Post([&engine = place->engine] { engine.BreakOff(); });
+      place->loop.Post([&engine = *place->engine] { engine.BreakOff(); });
     }
     if (CloseIfIdle()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -1,6 +1,9 @@
 // Runs a mock engine behind a real HTTP server, on threads of its own.
 //
-// Threads  Everything from one thread; counts from any.
+// A paced engine answers on as many loops as it is given. A simulated one has one scheduler per
+// rank that all its requests meet in, so it runs on one loop, whatever `threads` says.
+//
+// Threads  Everything from one thread; counts and statistics from any.
 #pragma once
 
 #include <memory>
@@ -32,19 +35,32 @@ class MockServer {
   std::string url() const { return "http://" + address_.ToString(); }
   const std::string& name() const { return name_; }
   const MockCounts& counts() const { return counts_; }
+  // Of all ranks; without a simulation only how many requests there are.
+  EngineStatistics statistics() const;
+
+  // Two ways of leaving that vLLM has. Either way Stop() is still to be called.
+  //
+  // The listener is closed and idle connections with it; what is being answered says nothing more
+  // and stays open.
+  void FallSilent();
+  // New requests get finish_reason "abort" and no tokens; what is being answered goes on.
+  void AbortNew();
 
   // Breaks off what is being answered, closes every connection and joins the threads.
   void Stop();
 
  private:
   struct Place {
-    Place(const MockOptions& options, MockCounts& counts) : engine(loop, options, counts) {}
     Loop loop;
-    MockEngine engine;
+    std::unique_ptr<EngineRanks> ranks;  // null: paced
+    std::unique_ptr<MockEngine> engine;
     std::thread thread;
   };
 
-  MockServer(const MockOptions& options, size_t threads, Log& log);
+  MockServer() = default;
+  Result<Address> Listen(const MockOptions& options, const Address& address, size_t threads,
+                         Log& log);
+  Result<void> AddPlace(const MockOptions& options);
   bool CloseIfIdle();
 
   MockCounts counts_;

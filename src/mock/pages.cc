@@ -58,7 +58,9 @@ std::string ModelsPage(const MockOptions& options, int64_t created) {
     w.BeginObject().Key("id").String(model).Key("object").String("model");
     w.Key("created").Int(created).Key("owned_by").String(Owner(options.engine));
     w.Key("root").String(model).Key("parent").Null();
-    if (options.engine != MockedEngine::kTrtllm) w.Key("max_model_len").Int(131072);
+    if (options.engine != MockedEngine::kTrtllm) {
+      w.Key("max_model_len").Unsigned(MaxModelLength(options));
+    }
     w.EndObject();
   }
   w.EndArray().EndObject();

@@ -1,4 +1,5 @@
-// Is the client still there? Waits for a moment to come or for the client to leave.
+// Is the client still there? Waits for a moment to come, for tokens of a ticket that it watches, or
+// for the client to leave.
 //
 // While one lives it is its socket's hang-up watcher. One coroutine uses it.
 #pragma once
@@ -7,12 +8,13 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "mock/engine_driver.h"
 #include "net/loop.h"
 #include "net/socket.h"
 
 namespace fathom {
 
-class Presence final : private HangupWatcher {
+class Presence final : public TicketWatcher, private HangupWatcher {
  public:
   explicit Presence(Socket& socket) : socket_(socket), alarm_(*this) { socket_.Watch(this); }
   ~Presence() { socket_.Watch(nullptr); }
@@ -34,6 +36,9 @@ class Presence final : private HangupWatcher {
   };
   // kNever: until the client leaves.
   Wait Until(TimePoint until) { return {*this, until}; }
+
+  // Ends a wait; nothing if nobody waits.
+  void OnTokens() override { Resume(); }
 
   // As if the client had left, also for a read or write that waits.
   void End() {

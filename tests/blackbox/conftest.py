@@ -171,7 +171,9 @@ class World:
         return process
 
     def mock(self, **options):
-        quick = {"port": 0, "tokens": 8, "first_token_delay": "2ms", "token_interval": "1ms"}
+        """Paced, unless the options name another profile."""
+        quick = {"port": 0, "profile": "paced", "tokens": 8, "first_token_delay": "2ms",
+                 "token_interval": "1ms"}
         process = self.start("mock", *flags_of({**quick, **options}))
         process.wait_for_port()
         return process

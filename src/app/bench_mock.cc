@@ -1,0 +1,257 @@
+#include "app/bench_mock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "app/command.h"
+#include "base/text.h"
+#include "codec/json.h"
+#include "load/latency_histogram.h"
+#include "mock/engine_core.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kUsage =
+    "usage: fathom bench mock TRACE [requests=N] [engines=N] [block-size=N] [profile=NAME]\n"
+    "         [threads=N]\n"
+    "TRACE has a JSON object per line: timestamp (ms), input_length, output_length, hash_ids (one\n"
+    "per 512 tokens). It is repeated, with fresh ids each time, until there are enough requests.\n";
+
+constexpr uint64_t kTokensPerId = 512;
+
+struct TraceRequest {
+  Duration at;
+  uint32_t input = 0;
+  uint32_t output = 0;
+  std::vector<uint64_t> ids;
+};
+
+struct Plan {
+  uint64_t requests = 1'000'000;
+  uint64_t engines = 8;
+  uint64_t threads = 2;
+  uint32_t block_size = 16;
+  std::string profile = "h200-llama-3.1-8b";
+};
+
+struct Tally {
+  uint64_t requests = 0;
+  uint64_t refused = 0;
+  EngineCounters counters;
+  Duration virtual_time{};
+  LatencyHistogram first_token;
+};
+
+Result<std::vector<TraceRequest>> ReadTrace(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return Fail(Blame::kCaller, "cannot read the trace {}", path);
+  std::vector<TraceRequest> trace;
+  for (std::string line; std::getline(file, line);) {
+    auto json = Json::Parse(line);
+    if (!json) return std::unexpected(std::move(json).error().In(path));
+    const auto number = [&](std::string_view key) {
+      const Json* const value = json->Find(key);
+      return value == nullptr ? 0 : value->unsigned_integer().value_or(0);
+    };
+    TraceRequest request;
+    request.at = std::chrono::milliseconds(number("timestamp"));
+    request.input = static_cast<uint32_t>(std::max<uint64_t>(number("input_length"), 1));
+    request.output = static_cast<uint32_t>(std::max<uint64_t>(number("output_length"), 1));
+    const Json* const ids = json->Find("hash_ids");
+    if (ids == nullptr || ids->array() == nullptr) {
+      return Fail(Blame::kCaller, "{}: a line without hash_ids", path);
+    }
+    for (const Json& id : *ids->array()) request.ids.push_back(id.unsigned_integer().value_or(0));
+    trace.push_back(std::move(request));
+  }
+  if (trace.empty()) return Fail(Blame::kCaller, "the trace {} is empty", path);
+  return trace;
+}
+
+// The prompt behind the ids: the same id in the same repetition gives the same tokens.
+std::vector<TokenId> PromptOf(const TraceRequest& request, uint64_t repetition, uint64_t ids) {
+  std::vector<TokenId> prompt(request.input);
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    const size_t block = std::min<size_t>(i / kTokensPerId, request.ids.size() - 1);
+    const uint64_t id = request.ids[block] + repetition * ids;
+    prompt[i] = static_cast<TokenId>(id * kTokensPerId + i % kTokensPerId);
+  }
+  return prompt;
+}
+
+// One engine with its share of the requests: every engines-th one.
+class VirtualEngine {
+ public:
+  VirtualEngine(const std::vector<TraceRequest>& trace, const Plan& plan, uint64_t number,
+                const TimingProfile& profile)
+      : trace_(trace), plan_(plan), next_(number), core_(OptionsOf(plan), profile) {
+    for (const TraceRequest& request : trace) {
+      for (const uint64_t id : request.ids) ids_ = std::max(ids_, id + 1);
+    }
+    lasts_ = trace.back().at + std::chrono::seconds(1);
+  }
+
+  Tally Run() {
+    EngineStep step;
+    for (;;) {
+      while (next_ < plan_.requests && Arrival(next_) <= now_) Submit();
+      if (!core_.Step(step)) {
+        if (next_ >= plan_.requests) break;
+        now_ = Arrival(next_);
+        continue;
+      }
+      now_ += step.duration;
+      for (const EngineOutput& output : step.outputs) Take(output);
+    }
+    tally_.counters = core_.counters();
+    tally_.virtual_time = now_;
+    return std::move(tally_);
+  }
+
+ private:
+  static EngineOptions OptionsOf(const Plan& plan) {
+    EngineOptions options;
+    options.block_size = plan.block_size;
+    options.num_blocks = 262144 / plan.block_size + 1;
+    options.publish_events = false;
+    return options;
+  }
+
+  Duration Arrival(uint64_t index) const {
+    return trace_[index % trace_.size()].at + lasts_ * static_cast<int64_t>(index / trace_.size());
+  }
+
+  void Submit() {
+    const TraceRequest& request = trace_[next_ % trace_.size()];
+    const auto id = core_.Submit(
+        {.prompt = PromptOf(request, next_ / trace_.size(), ids_), .max_tokens = request.output});
+    id ? void(waiting_.emplace(*id, Arrival(next_))) : void(++tally_.refused);
+    ++tally_.requests;
+    next_ += plan_.engines;
+  }
+
+  void Take(const EngineOutput& output) {
+    const auto first = waiting_.find(output.sequence);
+    if (first == waiting_.end()) return;
+    tally_.first_token.Record(now_ - first->second);
+    waiting_.erase(first);
+  }
+
+  const std::vector<TraceRequest>& trace_;
+  const Plan& plan_;
+  uint64_t next_;
+  uint64_t ids_ = 0;
+  Duration lasts_{};
+  Duration now_{};
+  EngineCore core_;
+  std::unordered_map<SequenceId, Duration> waiting_;  // for their first token, since
+  Tally tally_;
+};
+
+std::vector<Tally> RunAll(const std::vector<TraceRequest>& trace, const Plan& plan,
+                          const TimingProfile& profile) {
+  std::vector<Tally> tallies(plan.engines);
+  std::atomic<uint64_t> next{0};
+  std::vector<std::jthread> threads;
+  for (uint64_t i = 0; i < plan.threads; ++i) {
+    threads.emplace_back([&] {
+      for (uint64_t number; (number = next.fetch_add(1)) < plan.engines;) {
+        tallies[number] = VirtualEngine(trace, plan, number, profile).Run();
+      }
+    });
+  }
+  threads.clear();  // joins
+  return tallies;
+}
+
+std::string ReportOf(const Plan& plan, const std::vector<Tally>& tallies, double seconds) {
+  Tally sum;
+  double virtual_hours = 0;
+  for (const Tally& tally : tallies) {
+    sum.requests += tally.requests;
+    sum.refused += tally.refused;
+    sum.counters.steps += tally.counters.steps;
+    sum.counters.preemptions += tally.counters.preemptions;
+    sum.counters.prompt_tokens += tally.counters.prompt_tokens;
+    sum.counters.cached_tokens += tally.counters.cached_tokens;
+    sum.counters.generated_tokens += tally.counters.generated_tokens;
+    sum.first_token.Add(tally.first_token);
+    virtual_hours += Seconds(tally.virtual_time) / 3600;
+  }
+  const auto share = static_cast<double>(sum.counters.cached_tokens) /
+                     static_cast<double>(std::max<uint64_t>(sum.counters.prompt_tokens, 1));
+  JsonWriter w;
+  w.BeginObject().Key("requests").Unsigned(sum.requests).Key("refused").Unsigned(sum.refused);
+  w.Key("engines").Unsigned(plan.engines).Key("threads").Unsigned(plan.threads);
+  w.Key("block_size").Unsigned(plan.block_size).Key("profile").String(plan.profile);
+  w.Key("seconds").Number(seconds).Key("virtual_engine_hours").Number(virtual_hours);
+  w.Key("times_real_time").Number(virtual_hours * 3600 / seconds);
+  w.Key("requests_per_second").Number(static_cast<double>(sum.requests) / seconds);
+  w.Key("prompt_tokens").Unsigned(sum.counters.prompt_tokens);
+  w.Key("generated_tokens").Unsigned(sum.counters.generated_tokens);
+  w.Key("steps").Unsigned(sum.counters.steps);
+  w.Key("preemptions").Unsigned(sum.counters.preemptions);
+  w.Key("reused").Number(share);
+  w.Key("ttft_p50").Number(Seconds(sum.first_token.Percentile(50)));
+  w.Key("ttft_p99").Number(Seconds(sum.first_token.Percentile(99)));
+  w.EndObject();
+  return w.Take();
+}
+
+int Complain(std::string_view what) {
+  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
+  return kExitUsage;
+}
+
+Result<void> Set(Plan& plan, std::string_view arg) {
+  const size_t equals = arg.find('=');
+  const std::string_view key = arg.substr(0, equals);
+  const std::string_view value = equals == arg.npos ? "" : arg.substr(equals + 1);
+  if (key == "profile") {
+    plan.profile = value;
+    return {};
+  }
+  const auto number = ParseDecimal(value);
+  if (!number || *number == 0) return Fail(Blame::kCaller, "'{}': not NAME=NUMBER", arg);
+  if (key == "requests") {
+    plan.requests = *number;
+  } else if (key == "engines") {
+    plan.engines = *number;
+  } else if (key == "threads") {
+    plan.threads = *number;
+  } else if (key == "block-size" && *number <= 1024) {
+    plan.block_size = static_cast<uint32_t>(*number);
+  } else {
+    return Fail(Blame::kCaller, "no such setting, or out of range: '{}'", arg);
+  }
+  return {};
+}
+
+}  // namespace
+
+int RunBenchMock(std::span<const std::string_view> args) {
+  if (args.empty()) return Complain("the trace is missing");
+  Plan plan;
+  plan.threads = std::max(1u, std::thread::hardware_concurrency());
+  for (const std::string_view arg : args.subspan(1)) {
+    if (const auto set = Set(plan, arg); !set) return Complain(set.error().what);
+  }
+  const auto profile = TimingProfile::Named(plan.profile);
+  if (!profile) return Complain(profile.error().what);
+  const auto trace = ReadTrace(std::string(args[0]));
+  if (!trace) return Complain(trace.error().what);
+  const auto begun = std::chrono::steady_clock::now();
+  const auto tallies = RunAll(*trace, plan, **profile);
+  const double seconds = Seconds(std::chrono::steady_clock::now() - begun);
+  fmt::print("{}\n", ReportOf(plan, tallies, seconds));
+  return kExitFine;
+}
+
+}  // namespace fathom

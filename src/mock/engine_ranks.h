@@ -1,0 +1,41 @@
+// The data-parallel ranks of one simulated engine: each has its own scheduler and its own cache.
+//
+// Threads  One loop runs all of them; Statistics() from any thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "mock/engine_driver.h"
+#include "mock/mock_options.h"
+#include "mock/timing_profile.h"
+
+namespace fathom {
+
+class EngineRanks {
+ public:
+  // An error if there is no such profile, or a cache of that shape.
+  static Result<std::unique_ptr<EngineRanks>> Create(Loop& loop, const MockOptions& options);
+
+  size_t size() const { return drivers_.size(); }
+  EngineDriver& at(size_t rank) { return *drivers_[rank]; }
+  const EngineDriver& at(size_t rank) const { return *drivers_[rank]; }
+  // The rank with the fewest sequences, the first of several.
+  size_t LeastLoaded() const;
+
+  // True if every rank could.
+  bool ResetPrefixCache();
+  void Freeze();
+
+  // Of all ranks together; the cache usage is their mean.
+  EngineStatistics Statistics() const;
+
+ private:
+  EngineRanks() = default;
+
+  std::unique_ptr<TimingProfile> profile_;
+  std::vector<std::unique_ptr<EngineDriver>> drivers_;
+};
+
+}  // namespace fathom

@@ -1,0 +1,46 @@
+// What does an engine tell about itself, besides answering requests? Each engine has routes and
+// words of its own: its face.
+//
+// Capability pages describe a simulated engine; a paced one has nothing to tell and none of them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/server_connection.h"
+#include "metrics/exposition.h"
+#include "mock/engine_ranks.h"
+#include "mock/mock_options.h"
+
+namespace fathom {
+
+struct PageRequest {
+  std::string_view method;
+  std::string_view path;
+  std::string_view body;
+
+  bool Is(std::string_view m, std::string_view p) const { return method == m && path == p; }
+};
+
+// The answer, or nothing if the engine has no such page.
+//
+// vLLM  GET /metrics, /kv_event_sources, /server_info, /load, /ping; POST /reset_prefix_cache,
+//       /tokenize, /detokenize.
+std::optional<Answer> VllmPage(const PageRequest& request, const MockOptions& options,
+                               EngineRanks* ranks);
+// SGLang  GET /metrics, /server_info, /get_server_info, /model_info, /get_model_info, /v1/loads;
+//         GET and POST /flush_cache; POST /tokenize, /v1/tokenize, /detokenize.
+std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& options,
+                                 EngineRanks* ranks);
+// TensorRT-LLM  GET /metrics (statistics of the iterations since it was last read, as JSON),
+//               /prometheus/metrics, /server_info; POST /kv_cache_events.
+std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& options,
+                                 EngineRanks* ranks);
+
+// What the faces share.
+Answer TokenizePage(std::string_view body, const MockOptions& options);
+Answer DetokenizePage(std::string_view body, std::string_view text_key);
+Answer MetricsAnswer(const Exposition& exposition);
+
+}  // namespace fathom
