@@ -78,12 +78,13 @@ Duration Conversations::Exponential(Random& random, Duration mean) const {
 }
 
 Task<void> Conversations::Live(Person& person) {
+  ++present_;
   const Duration late = std::chrono::duration_cast<Duration>(options_.think * person.random.Unit());
   co_await loop_.Sleep(late);
-  for (;;) {
+  while (!stopping_) {
     ++person.conversation;
     person.messages.clear();
-    for (size_t turn = 0; turn < options_.turns; ++turn) {
+    for (size_t turn = 0; turn < options_.turns && !stopping_; ++turn) {
       const size_t words = turn == 0 ? options_.opening_words : options_.reply_words;
       person.messages.push_back({"user", MakeWords(person.random, words)});
       auto taking = TakeTurn(person);
@@ -93,6 +94,8 @@ Task<void> Conversations::Live(Person& person) {
       co_await loop_.Sleep(think);
     }
   }
+  person.connection.reset();
+  --present_;
 }
 
 Task<bool> Conversations::TakeTurn(Person& person) {

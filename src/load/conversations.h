@@ -54,8 +54,11 @@ class Conversations {
   Conversations(Loop& loop, Resolver& resolver, const ConversationOptions& options);
   ~Conversations();
 
-  // Everybody starts, at moments spread over a think time, and goes on until the loop stops.
+  // Everybody starts, at moments spread over a think time, and goes on until told to stop.
   void Start();
+  // Everybody leaves after the turn they are in.
+  void Stop() { stopping_ = true; }
+  size_t present() const { return present_; }
 
   const ConversationReport& report() const { return report_; }
 
@@ -80,6 +83,8 @@ class Conversations {
   const ConversationOptions options_;
   std::vector<std::unique_ptr<Person>> people_;
   ConversationReport report_;
+  bool stopping_ = false;
+  size_t present_ = 0;  // people who have not left
 };
 
 // `count` words that depend on `random` alone.
