@@ -88,7 +88,7 @@ Task<std::expected<bool, RequestProblem>> ServerConnection::ReadHead(bool first)
   for (;;) {
     if (in_.room().empty())
       in_.Grow(std::min(in_.capacity() * 2, options_.max_head + kInitialBuffer));
-    idle_ = in_.empty();
+    idle_ = in_.empty() && !first;
     const IoResult read = co_await socket_.Read(in_.room(), deadline);
     idle_ = false;
     if (!read.ok()) {

@@ -113,7 +113,8 @@ class ServerConnection {
   // The line of the answer's head that says so, if one is needed.
   std::string_view ConnectionLine() const;
 
-  // True while it waits for a next request; such a connection may be closed at any time.
+  // True while it waits for a next request; such a connection may be closed at any time. One that
+  // has not sent its first yet was opened for it, and expects an answer.
   bool idle() const { return idle_; }
 
   // Cuts it off wherever it waits.
