@@ -308,8 +308,8 @@ def print_costs(title, unit, found):
     def row(name, own):
         spread = own["x_nginx_of_rounds"]
         cells = [name, f"{own[f'us_per_{unit}']:.1f}", f"{own['x_nginx']:.2f}",
-                 f"{min(spread):.2f}-{max(spread):.2f}", f"{own['busy']:.0%}", f"{own['waited']:.0%}",
-                 f"{own[f'{unit}s_per_second']:,.0f}"]
+                 f"{min(spread):.2f}-{max(spread):.2f}", f"{own['busy']:.0%}",
+                 f"{own['waited']:.0%}", f"{own[f'{unit}s_per_second']:,.0f}"]
         return cells + ([f"{own['arrivals_per_chunk']:.2f}"] if unit == "chunk" else [])
 
     head = ["", f"CPU us/{unit}", "x nginx", "of rounds", "busy", "waited", f"{unit}s/s"]

@@ -105,8 +105,8 @@ def main():
     counts["all"] = requests - counts["first"]
     resident = {}
     with Rig() as rig:
-        engines = [rig.mock(f"engine-{i}", None, "--first-token-delay", 0, "--token-interval", "1ms")
-                   for i in range(2)]
+        engines = [rig.mock(f"engine-{i}", None, "--first-token-delay", 0,
+                            "--token-interval", "1ms") for i in range(2)]
         fathom, url = rig.fathom(None, [engine for _, engine in engines], "--threads", 1)
         resident["idle"] = fathom.resident_bytes()
         print(f"RSS idle: {resident['idle'] / 2**20:.1f} MiB")
