@@ -270,7 +270,7 @@ constexpr Option kOptions[] = {
      .section = kFaults,
      .help = "Answer 200 with finish_reason abort and no tokens, as an engine that is draining."},
     {.name = "busy", .type = kFlag, .fallback = "false", .commands = kMock, .section = kFaults,
-     .help = "Answer 503 to everything."},
+     .help = "Answer 503 to every POST under /v1/."},
     {.name = "refuse", .type = kFlag, .fallback = "false", .commands = kMock, .section = kFaults,
      .help = "Close every connection at once."},
     {.name = "slow-start", .type = kDuration, .fallback = "0", .range = {0, kDay},
