@@ -7,10 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "tokens/token.h"
+
 namespace fathom {
 
 using BlockHash = uint64_t;  // the engine's own name for a block and everything before it
-using TokenId = uint32_t;
 
 struct BlocksStored {
   std::vector<BlockHash> hashes;
