@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "index/holding.h"
-#include "tokens/token.h"
+#include "tokens/block_hash.h"
 
 namespace fathom {
-
-// Identifies what stands in place of some tokens of a block: an image, embeddings.
-struct ExtraKey {
-  uint32_t block;  // which of the event's blocks, as tokens count them
-  uint64_t key;
-  friend bool operator==(const ExtraKey&, const ExtraKey&) = default;
-};
 
 struct StoredEvent {
   std::vector<uint64_t> hashes;    // the engine's names; may be fewer than the blocks of `tokens`,
@@ -28,11 +21,11 @@ struct StoredEvent {
   Tier tier = Tier::kDevice;
   uint32_t group = 0;
   GroupKind kind = GroupKind::kFull;
-  uint32_t window = 0;  // tokens, of a window group
-  bool pairs = false;   // each position is a token and its successor (EAGLE)
-  std::string lora;     // empty: none
-  std::string salt;     // empty: none, or the parent's
-  std::vector<ExtraKey> extra;
+  uint32_t window = 0;          // tokens, of a window group
+  bool pairs = false;           // each position is a token and its successor (EAGLE)
+  std::string lora;             // empty: none
+  std::string salt;             // empty: none, or the parent's
+  std::vector<ExtraKey> extra;  // by block, each once
   friend bool operator==(const StoredEvent&, const StoredEvent&) = default;
 };
 
@@ -54,7 +47,9 @@ struct EventBatch {
   double timestamp = 0;          // unix seconds, the engine's clock
   std::optional<uint32_t> rank;  // nothing: the engine does not say
   std::vector<CacheEvent> events;
-  uint64_t ignored = 0;  // events of kinds that are not known here, or with nothing in them
+  uint64_t ignored = 0;       // events of kinds that are not known here, or with nothing in them
+  uint64_t malformed = 0;     // events that were left out because they make no sense
+  std::string first_problem;  // of the malformed ones: "event 3: BlockStored: block_size: ..."
 };
 
 }  // namespace fathom

@@ -1,0 +1,68 @@
+// Up to 64 lanes that share a table, and what a lookup must know about them.
+//
+// Most ranks have one lane: full attention, on the device. As long as such a lane is unbroken, a
+// block that it holds proves that it holds all blocks before, so its depth can be searched; such
+// lanes are `plain`. Ranks with several lanes (tiers, cache groups) are described by a layout.
+//
+// Threads  Readers load the atomics inside a pin. Lanes are given out under the index's mutex; the
+//          bits of a lane change on the thread of the rank that has it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "index/holding.h"
+#include "index/lane_table.h"
+
+namespace fathom {
+
+// A rank with several lanes.
+struct LayeredRank {
+  static constexpr size_t kMostGroups = 8;
+
+  struct Group {
+    // Lanes that count when tiers up to this one do.
+    std::array<uint64_t, kTiers> lanes{};
+    uint32_t blocks_needed = 0;  // before a boundary, of a window group; 0: all
+  };
+  uint32_t rank = 0;
+  uint32_t groups = 0;
+  std::array<Group, kMostGroups> group;
+  uint64_t all_lanes = 0;
+  bool device_only = true;  // then every tier has the same depth
+};
+
+struct BankLayout {
+  static constexpr size_t kMostRanks = LaneTable::kLanes;
+  std::vector<LayeredRank> ranks;
+  uint64_t lanes = 0;
+};
+
+struct Bank {
+  Bank(Epochs& epochs, MemoryMeter& meter, uint64_t secret) : table(epochs, meter, secret) {
+    for (auto& rank : rank_of) rank.store(0, std::memory_order_relaxed);
+  }
+  ~Bank() { delete layout.load(std::memory_order_relaxed); }
+  Bank(const Bank&) = delete;
+  Bank& operator=(const Bank&) = delete;
+
+  LaneTable table;
+  // Lanes that are all their rank has. Raised (release) after rank_of; pairs with the lookup.
+  std::atomic<uint64_t> single{0};
+  // Of these, the unbroken ones. Lowered (release) before a block is taken out of the middle,
+  // raised after the last gap is filled.
+  std::atomic<uint64_t> plain{0};
+  std::array<std::atomic<uint32_t>, LaneTable::kLanes> rank_of;
+  std::atomic<const BankLayout*> layout{nullptr};  // retired through the epochs
+
+  uint64_t used = 0;                 // lanes given out; guarded by the index's mutex
+  std::vector<LayeredRank> layered;  // what `layout` is made of; guarded by the index's mutex
+
+  size_t free_lanes() const { return LaneTable::kLanes - static_cast<size_t>(std::popcount(used)); }
+};
+
+}  // namespace fathom

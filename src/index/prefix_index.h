@@ -1,0 +1,127 @@
+// Of this prompt, how much does each rank hold?
+//
+// One index serves the ranks whose caches cut prompts into the same blocks.
+//
+//   auto holdings = index.AddRank(label, seat); // the rank's writer
+//   holdings->Store(run, now);
+//   IndexReader reader(index);                  // one per thread
+//   const auto depths = reader.Match(keys);     // depths[holdings->rank()]
+//
+// Threads    Match() runs on any number of threads; it takes no locks and, once it has seen the
+//            fleet's size, allocates nothing. Each rank has one writer.
+// Staleness  A lookup that races a writer sees each block before or after the change. A stale
+//            answer costs a cache miss, never a wrong completion.
+// Cost       A lookup stops at once on a prompt that nobody holds. Otherwise it searches: keys grow
+//            with the depth found, probes with its logarithm and the number of different depths.
+// Memory     About 60 bytes per block and rank, less when ranks hold the same; see MemoryMeter.
+// Design     docs/design/0005-index.md
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "index/bank.h"
+#include "index/epochs.h"
+#include "index/memory_meter.h"
+#include "index/rank_holdings.h"
+#include "tokens/key_chain.h"
+
+namespace fathom {
+
+// Leading blocks of a prompt that a rank holds in this tier or a faster one.
+struct Depth {
+  std::array<uint32_t, kTiers> blocks{};
+  uint32_t device() const { return blocks[0]; }
+  friend bool operator==(const Depth&, const Depth&) = default;
+};
+
+// Who a rank is, for whoever asks the index.
+struct RankLabel {
+  uint64_t worker = 0;
+  uint32_t dp_rank = 0;
+  friend bool operator==(const RankLabel&, const RankLabel&) = default;
+};
+
+class PrefixIndex {
+ public:
+  static constexpr size_t kMostRanks = 16384;
+
+  PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret);
+  ~PrefixIndex();
+  PrefixIndex(const PrefixIndex&) = delete;
+  PrefixIndex& operator=(const PrefixIndex&) = delete;
+
+  // Null when there are kMostRanks already. The index must outlive it, and so must the seat, which
+  // belongs to the thread that will write.
+  std::unique_ptr<RankHoldings> AddRank(RankLabel label, Epochs::Seat& seat);
+
+  const BlockShape& shape() const { return shape_; }
+  Epochs& epochs() const { return epochs_; }
+  // Ranks are numbered below this.
+  size_t rank_numbers() const { return rank_numbers_.load(std::memory_order_acquire); }
+  RankLabel Label(uint32_t rank) const;
+  size_t ranks() const { return ranks_.load(std::memory_order_relaxed); }
+  // Blocks that some rank holds. Looks at everything.
+  size_t CountBlocks() const;
+
+ private:
+  friend class IndexReader;
+  friend class RankHoldings;
+  static constexpr size_t kMostBanks = 512;
+
+  struct Labelled {
+    std::atomic<uint64_t> worker{0};
+    std::atomic<uint32_t> dp_rank{0};
+  };
+
+  // Called by a rank, on its thread: its last lane is new and wants a bit. False if there is none.
+  bool GiveLane(RankHoldings& rank);
+  void TakeBack(RankHoldings& rank);
+  // With mutex_ held.
+  Bank* BankWithRoom(size_t lanes);
+  bool MoveTo(RankHoldings& rank, Bank* bank);
+  void TakeBit(RankHoldings& rank, RankHoldings::Lane& lane);
+  void Describe(RankHoldings& rank);
+  void Undescribe(Bank& bank, uint32_t rank, uint64_t lanes);
+  void PublishLayout(Bank& bank);
+  static LayeredRank Layered(const RankHoldings& rank);
+
+  const BlockShape shape_;
+  Epochs& epochs_;
+  MemoryMeter& meter_;
+  const uint64_t secret_;
+  std::mutex mutex_;
+  std::array<std::atomic<Bank*>, kMostBanks> banks_{};  // the first bank_count_ are set
+  std::atomic<size_t> bank_count_{0};
+  std::unique_ptr<Labelled[]> labels_;
+  std::vector<uint32_t> free_ranks_;  // guarded by mutex_
+  std::atomic<size_t> rank_numbers_{0};
+  std::atomic<size_t> ranks_{0};
+};
+
+class IndexReader {
+ public:
+  explicit IndexReader(const PrefixIndex& index) : index_(index), seat_(index.epochs()) {}
+
+  // Of every rank, by its number; valid until the next call.
+  std::span<const Depth> Match(KeyChain& keys);
+
+ private:
+  void MatchBank(const Bank& bank, KeyChain& keys);
+  void Search(const Bank& bank, KeyChain& keys, uint64_t lanes);
+  void Divide(const Bank& bank, KeyChain& keys, size_t low, uint64_t at_low, size_t high,
+              uint64_t at_high);
+  void Walk(const Bank& bank, KeyChain& keys, uint64_t lanes, const BankLayout* layout);
+  void SetDepth(const Bank& bank, uint64_t lanes, size_t blocks);
+
+  const PrefixIndex& index_;
+  Epochs::Seat seat_;
+  std::vector<Depth> depths_;
+};
+
+}  // namespace fathom

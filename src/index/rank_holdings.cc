@@ -1,0 +1,392 @@
+#include "index/rank_holdings.h"
+
+#include <algorithm>
+
+#include "index/prefix_index.h"
+
+namespace fathom {
+namespace {
+
+constexpr size_t kMostNamespaces = 65536;
+constexpr size_t kAhead = 12;  // blocks between asking for memory and using it
+constexpr size_t kRenew = 64;
+
+}  // namespace
+
+RankHoldings::RankHoldings(PrefixIndex& index, uint32_t rank, Epochs::Seat& seat)
+    : index_(index), seat_(seat), shape_(index.shape()), rank_(rank), orphans_(index.meter_) {
+  ForgetNamespaces();
+}
+
+RankHoldings::~RankHoldings() {
+  Clear();
+  index_.TakeBack(*this);
+}
+
+// --- storing ------------------------------------------------------------------------------------
+
+void RankHoldings::Store(const StoredRun& run, TimePoint now) {
+  const Epochs::Pin pin(seat_);
+  if (run.kind == GroupKind::kUnsupported) {
+    NoteUnsupported(run);
+  } else if (Place(run, now)) {
+    AdoptChildren(run.hashes, now);
+  }
+  UpdateCounts();
+}
+
+// True if the run's blocks are known now.
+bool RankHoldings::Place(const StoredRun& run, TimePoint now) {
+  const auto origin = OriginOf(run);
+  if (origin && !origin->found) {
+    counters_.parked.Add(run.hashes.size());
+    counters_.lost_orphans.Add(orphans_.Park(run, now));
+    return false;
+  }
+  Lane* const lane = FindOrMake(run);
+  if (!origin || lane == nullptr) {
+    counters_.refused.Add(run.hashes.size());
+    return false;
+  }
+  const size_t entered = Enter(*lane, run, *origin);
+  counters_.stored.Add(entered);
+  counters_.refused.Add(run.hashes.size() - entered);
+  Settle(*lane);
+  return true;
+}
+
+// Runs that wait for one of these blocks, and those that wait for theirs.
+void RankHoldings::AdoptChildren(std::span<const uint64_t> hashes, TimePoint now) {
+  if (orphans_.empty()) return;
+  std::vector<uint64_t> known(hashes.begin(), hashes.end());
+  while (!known.empty() && !orphans_.empty()) {
+    // It may have left again, with a run that was adopted before.
+    const uint64_t parent = known.back();
+    const auto orphan = OriginOf(parent, nullptr).found ? orphans_.Adopt(parent) : std::nullopt;
+    if (!orphan) {
+      known.pop_back();
+      continue;
+    }
+    if (!Place(orphan->Run(), now)) continue;
+    counters_.adopted.Add(orphan->hashes.size());
+    known.insert(known.end(), orphan->hashes.begin(), orphan->hashes.end());
+    RemoveAll(orphan->left, orphan->part);
+  }
+}
+
+// Nothing: it cannot be taken. Not found: the block before it is unknown.
+std::optional<RankHoldings::Origin> RankHoldings::OriginOf(const StoredRun& run) {
+  if (run.parent) return OriginOf(*run.parent, Find(run.part));
+  const auto name_space = NameSpaceOf(run.seed);
+  if (!name_space) return std::nullopt;
+  return Origin{true, 0, *name_space};
+}
+
+// Engines name a block alike in every group and tier.
+RankHoldings::Origin RankHoldings::OriginOf(uint64_t hash, const Lane* first) const {
+  const auto look = [hash](const Lane& lane) -> Origin {
+    const BlockLedger::Node node = lane.ledger.Find(hash);
+    if (node == BlockLedger::kNone) return {};
+    return {true, lane.ledger.key(node), lane.ledger.name_space(node)};
+  };
+  if (first != nullptr) {
+    if (const Origin origin = look(*first); origin.found) return origin;
+  }
+  for (const auto& lane : lanes_) {
+    if (const Origin origin = look(*lane); origin.found) return origin;
+  }
+  return {};
+}
+
+// Fills keys_; returns the number of blocks.
+size_t RankHoldings::MakeKeys(const StoredRun& run, const Origin& origin) {
+  const bool given = !run.locals.empty();
+  const size_t blocks = given ? run.locals.size() : shape_.BlocksIn(run.tokens.size());
+  keys_.resize(blocks);
+  uint64_t before = origin.key;
+  bool first = !run.parent;
+  auto extra = run.extra.begin();
+  std::vector<uint64_t> extra_keys;
+  for (size_t i = 0; i < blocks; ++i) {
+    uint64_t local = 0;
+    if (given) {
+      local = run.locals[i];
+    } else {
+      extra_keys.clear();
+      for (; extra != run.extra.end() && extra->block <= i; ++extra) {
+        extra_keys.push_back(extra->key);
+      }
+      local = LocalHash(shape_.Block(run.tokens, i), extra_keys, seeds_[origin.name_space]);
+    }
+    before = first ? local : ChainKey(before, local);
+    first = false;
+    keys_[i] = before;
+  }
+  return blocks;
+}
+
+size_t RankHoldings::Enter(Lane& lane, const StoredRun& run, const Origin& origin) {
+  const size_t blocks = MakeKeys(run, origin);
+  if (run.hashes.size() > blocks) return 0;
+  const size_t unnamed = blocks - run.hashes.size();
+  const size_t count = run.hashes.size();
+  const std::span<const uint64_t> keys(keys_.data() + unnamed, count);
+  for (size_t i = 0; i < std::min(count, kAhead); ++i) {
+    lane.ledger.Prefetch(run.hashes[i]);
+    bank_->table.Prefetch(keys[i]);
+  }
+  BlockLedger::Node before = NodeBefore(lane, run, origin, unnamed);
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      lane.ledger.Prefetch(run.hashes[i + kAhead]);
+      bank_->table.Prefetch(keys[i + kAhead]);
+    }
+    if (!EnterBlock(lane, run.hashes[i], keys[i], before, origin.name_space)) return i;
+    if (i % kRenew == 0) seat_.Renew();  // what the table has outgrown can go
+  }
+  return count;
+}
+
+// The block that the first named one follows, in this lane.
+BlockLedger::Node RankHoldings::NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin,
+                                           size_t unnamed) {
+  if (!lane.tracked()) return BlockLedger::kNone;
+  if (unnamed > 0) {
+    lane.irregular = true;
+    Announce(lane, false);
+    return BlockLedger::kNone;
+  }
+  if (!run.parent) return BlockLedger::kNone;
+  const BlockLedger::Node known = lane.ledger.Find(*run.parent);
+  if (known != BlockLedger::kNone) return known;
+  // Held in another tier or group only: here it is missing.
+  Announce(lane, false);
+  return lane.ledger.Insert(*run.parent, origin.key, BlockLedger::kNone, origin.name_space, true);
+}
+
+// False when there is no memory for it, even after forgetting others, or it contradicts what the
+// engine said before. Nothing that follows it can be entered then.
+bool RankHoldings::EnterBlock(Lane& lane, uint64_t hash, uint64_t key, BlockLedger::Node& before,
+                              uint16_t name_space) {
+  const BlockLedger::Node known = lane.ledger.Find(hash);
+  if (known != BlockLedger::kNone) return EnterKnown(lane, known, key, before);
+  for (;;) {
+    if (bank_->table.Set(key, lane.bit)) {
+      const BlockLedger::Node made = lane.ledger.Insert(hash, key, before, name_space, false);
+      if (made != BlockLedger::kNone) {
+        if (lane.tracked()) before = made;
+        return true;
+      }
+      bank_->table.Clear(key, lane.bit);
+    }
+    if (before != BlockLedger::kNone) lane.ledger.HoldBack(before);
+    const size_t forgotten = ForgetLeaves(64);
+    if (before != BlockLedger::kNone) lane.ledger.LetGo(before);
+    if (forgotten == 0) return false;
+  }
+}
+
+bool RankHoldings::EnterKnown(Lane& lane, BlockLedger::Node known, uint64_t key,
+                              BlockLedger::Node& before) {
+  if (lane.ledger.key(known) != key) {
+    counters_.conflicts.Add(1);
+    return false;
+  }
+  if (!lane.ledger.held(known)) {
+    if (!bank_->table.Set(key, lane.bit)) return false;
+    lane.ledger.AddCopy(known);
+  } else {
+    lane.ledger.AddCopy(known);
+    counters_.copies.Add(1);
+  }
+  lane.ledger.LinkTo(known, before);
+  if (lane.tracked()) before = known;
+  return true;
+}
+
+// --- removing -----------------------------------------------------------------------------------
+
+void RankHoldings::Remove(std::span<const uint64_t> hashes, CachePart part) {
+  const Epochs::Pin pin(seat_);
+  RemoveAll(hashes, part);
+  UpdateCounts();
+}
+
+void RankHoldings::RemoveAll(std::span<const uint64_t> hashes, CachePart part) {
+  Lane* const lane = Find(part);
+  if (lane == nullptr) {
+    for (const uint64_t hash : hashes) {
+      if (!orphans_.Remove(hash, part)) counters_.unknown_removed.Add(1);
+    }
+    return;
+  }
+  // Engines name parents before their children; from behind, no gap opens for a moment.
+  constexpr size_t kBatch = 16;
+  for (size_t end = hashes.size(); end > 0;) {
+    const size_t begin = end > kBatch ? end - kBatch : 0;
+    for (size_t i = begin; i < end; ++i) lane->ledger.Prefetch(hashes[i]);
+    for (size_t i = begin; i < end; ++i) {
+      const BlockLedger::Node node = lane->ledger.Find(hashes[i]);
+      if (node != BlockLedger::kNone) bank_->table.Prefetch(lane->ledger.key(node));
+    }
+    for (size_t i = end; i > begin; --i) RemoveBlock(*lane, hashes[i - 1]);
+    end = begin;
+  }
+  Settle(*lane);
+}
+
+void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash) {
+  const BlockLedger::Node node = lane.ledger.Find(hash);
+  if (node == BlockLedger::kNone || !lane.ledger.held(node)) {
+    if (!orphans_.Remove(hash, lane.part)) counters_.unknown_removed.Add(1);
+    return;
+  }
+  counters_.removed.Add(1);
+  const uint64_t key = lane.ledger.key(node);
+  if (lane.ledger.has_children(node)) Announce(lane, false);
+  if (lane.ledger.RemoveCopy(hash, node) != BlockLedger::Left::kCopies) {
+    bank_->table.Clear(key, lane.bit);
+  }
+}
+
+void RankHoldings::Clear() {
+  const Epochs::Pin pin(seat_);
+  for (const auto& lane : lanes_) {
+    lane->ledger.ForEachHeld([&](uint64_t key) { bank_->table.Clear(key, lane->bit); });
+    counters_.removed.Add(lane->ledger.held_blocks());
+    lane->ledger.Reset();
+    lane->irregular = false;
+    Settle(*lane);
+  }
+  counters_.clears.Add(1);
+  orphans_.Clear();
+  ForgetNamespaces();
+  UpdateCounts();
+}
+
+void RankHoldings::ExpireOrphans(TimePoint now) {
+  counters_.lost_orphans.Add(orphans_.Expire(now));
+  UpdateCounts();
+}
+
+// From the largest lane. Returns how many went.
+size_t RankHoldings::ForgetLeaves(size_t blocks) {
+  const auto largest = std::ranges::max_element(
+      lanes_, {}, [](const auto& lane) { return lane->ledger.held_blocks(); });
+  if (largest == lanes_.end()) return 0;
+  size_t forgotten = 0;
+  for (; forgotten < blocks; ++forgotten) {
+    const BlockLedger::Victim victim = (*largest)->ledger.ForgetALeaf();
+    if (!victim.found) break;
+    bank_->table.Clear(victim.key, (*largest)->bit);
+  }
+  counters_.evicted.Add(forgotten);
+  return forgotten;
+}
+
+// --- namespaces ---------------------------------------------------------------------------------
+
+void RankHoldings::ForgetNamespaces() {
+  seeds_.assign(1, kKeySeed);
+  name_spaces_.clear();
+  name_spaces_.emplace(kKeySeed, 0);
+  free_name_spaces_.clear();
+}
+
+// Nothing: there are too many at once.
+std::optional<uint16_t> RankHoldings::NameSpaceOf(uint64_t seed) {
+  if (const auto found = name_spaces_.find(seed); found != name_spaces_.end()) return found->second;
+  if (free_name_spaces_.empty() && seeds_.size() == kMostNamespaces) CollectNamespaces();
+  uint16_t id = 0;
+  if (!free_name_spaces_.empty()) {
+    id = free_name_spaces_.back();
+    free_name_spaces_.pop_back();
+    seeds_[id] = seed;
+  } else if (seeds_.size() < kMostNamespaces) {
+    id = static_cast<uint16_t>(seeds_.size());
+    seeds_.push_back(seed);
+  } else {
+    return std::nullopt;
+  }
+  name_spaces_.emplace(seed, id);
+  return id;
+}
+
+// Namespaces are not counted; when they run out, those that no block is in are found.
+void RankHoldings::CollectNamespaces() {
+  std::vector<bool> used(kMostNamespaces, false);
+  used[0] = true;
+  for (const auto& lane : lanes_) lane->ledger.MarkNamespaces(used);
+  for (size_t id = 1; id < seeds_.size(); ++id) {
+    if (used[id]) continue;
+    name_spaces_.erase(seeds_[id]);
+    free_name_spaces_.push_back(static_cast<uint16_t>(id));
+  }
+}
+
+// --- lanes --------------------------------------------------------------------------------------
+
+RankHoldings::Lane* RankHoldings::Find(CachePart part) const {
+  for (const auto& lane : lanes_) {
+    if (lane->part == part) return lane.get();
+  }
+  return nullptr;
+}
+
+bool RankHoldings::RoomForGroup(uint32_t group) const {
+  std::vector<uint32_t> groups = {group};
+  for (const auto& lane : lanes_) {
+    if (std::ranges::find(groups, lane->part.group) == groups.end()) {
+      groups.push_back(lane->part.group);
+    }
+  }
+  return groups.size() <= LayeredRank::kMostGroups;
+}
+
+RankHoldings::Lane* RankHoldings::FindOrMake(const StoredRun& run) {
+  if (Lane* const lane = Find(run.part)) return lane;
+  if (lanes_.size() == kMostLanes || !RoomForGroup(run.part.group)) return nullptr;
+  auto lane = std::make_unique<Lane>(index_.meter_, index_.secret_ ^ rank_);
+  lane->part = run.part;
+  lane->kind = run.kind;
+  lane->window = run.window;
+  lanes_.push_back(std::move(lane));
+  if (!index_.GiveLane(*this)) lanes_.pop_back();
+  return Find(run.part);
+}
+
+void RankHoldings::NoteUnsupported(const StoredRun& run) {
+  counters_.unsupported.Add(run.hashes.size());
+  if (std::ranges::find(unsupported_groups_, run.part.group) != unsupported_groups_.end()) return;
+  if (unsupported_groups_.size() < kMostLanes) unsupported_groups_.push_back(run.part.group);
+}
+
+void RankHoldings::Announce(const Lane& lane, bool unbroken) {
+  if (unbroken) {
+    bank_->plain.fetch_or(lane.bit, std::memory_order_release);
+  } else if ((bank_->plain.load(std::memory_order_relaxed) & lane.bit) != 0) {
+    bank_->plain.fetch_and(~lane.bit, std::memory_order_release);
+  }
+}
+
+void RankHoldings::Settle(const Lane& lane) {
+  const bool unbroken = lane.tracked() && !lane.irregular && lane.ledger.ghosts() == 0;
+  const bool said = (bank_->plain.load(std::memory_order_relaxed) & lane.bit) != 0;
+  if (unbroken != said) Announce(lane, unbroken);
+}
+
+void RankHoldings::UpdateCounts() {
+  size_t held = 0;
+  size_t ghosts = 0;
+  for (const auto& lane : lanes_) {
+    held += lane->ledger.held_blocks();
+    ghosts += lane->ledger.ghosts();
+  }
+  counters_.held.Set(held);
+  counters_.ghosts.Set(ghosts);
+  counters_.orphans.Set(orphans_.blocks());
+  counters_.lanes.Set(lanes_.size());
+  counters_.unsupported_groups.Set(unsupported_groups_.size());
+}
+
+}  // namespace fathom
