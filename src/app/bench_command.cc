@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "app/bench_index.h"
+#include "app/bench_keys.h"
 #include "app/bench_mock.h"
 #include "app/command.h"
 #include "base/text.h"
@@ -19,7 +21,9 @@ constexpr std::string_view kUsage =
     "rate 0 keeps `concurrency` requests in flight, the first of them begun over `ramp` seconds;\n"
     "otherwise R requests start every second and latencies count from when each was due. What\n"
     "was due before `warmup` is not timed. Prints one JSON object, times in seconds.\n"
-    "       fathom bench mock TRACE [NAME=VALUE]...: see bench/README.md\n";
+    "       fathom bench mock TRACE [NAME=VALUE]...\n"
+    "       fathom bench index TRACE|--ops FILE [NAME=VALUE]...\n"
+    "       fathom bench keys [NAME=VALUE]...: see bench/README.md\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
   w.Key(name).BeginObject();
@@ -99,6 +103,8 @@ Result<void> Set(LoadOptions& options, std::string_view key, std::string_view va
 
 int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "mock") return RunBenchMock(args.subspan(1));
+  if (!args.empty() && args[0] == "index") return RunBenchIndex(args.subspan(1));
+  if (!args.empty() && args[0] == "keys") return RunBenchKeys(args.subspan(1));
   if (AsksForHelp(args)) {
     fmt::print("{}", kUsage);
     return kExitFine;

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <numeric>
 #include <thread>
 #include <vector>
 
 #include "app/command.h"
+#include "app/trace.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "load/latency_histogram.h"
@@ -23,15 +23,6 @@ constexpr std::string_view kUsage =
     "         [threads=N]\n"
     "TRACE has a JSON object per line: timestamp (ms), input_length, output_length, hash_ids (one\n"
     "per 512 tokens). It is repeated, with fresh ids each time, until there are enough requests.\n";
-
-constexpr uint64_t kTokensPerId = 512;
-
-struct TraceRequest {
-  Duration at;
-  uint32_t input = 0;
-  uint32_t output = 0;
-  std::vector<uint64_t> ids;
-};
 
 struct Plan {
   uint64_t requests = 1'000'000;
@@ -49,39 +40,13 @@ struct Tally {
   LatencyHistogram first_token;
 };
 
-Result<std::vector<TraceRequest>> ReadTrace(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return Fail(Blame::kCaller, "cannot read the trace {}", path);
-  std::vector<TraceRequest> trace;
-  for (std::string line; std::getline(file, line);) {
-    auto json = Json::Parse(line);
-    if (!json) return std::unexpected(std::move(json).error().In(path));
-    const auto number = [&](std::string_view key) {
-      const Json* const value = json->Find(key);
-      return value == nullptr ? 0 : value->unsigned_integer().value_or(0);
-    };
-    TraceRequest request;
-    request.at = std::chrono::milliseconds(number("timestamp"));
-    request.input = static_cast<uint32_t>(std::max<uint64_t>(number("input_length"), 1));
-    request.output = static_cast<uint32_t>(std::max<uint64_t>(number("output_length"), 1));
-    const Json* const ids = json->Find("hash_ids");
-    if (ids == nullptr || ids->array() == nullptr) {
-      return Fail(Blame::kCaller, "{}: a line without hash_ids", path);
-    }
-    for (const Json& id : *ids->array()) request.ids.push_back(id.unsigned_integer().value_or(0));
-    trace.push_back(std::move(request));
-  }
-  if (trace.empty()) return Fail(Blame::kCaller, "the trace {} is empty", path);
-  return trace;
-}
-
 // The prompt behind the ids: the same id in the same repetition gives the same tokens.
 std::vector<TokenId> PromptOf(const TraceRequest& request, uint64_t repetition, uint64_t ids) {
   std::vector<TokenId> prompt(request.input);
   for (size_t i = 0; i < prompt.size(); ++i) {
-    const size_t block = std::min<size_t>(i / kTokensPerId, request.ids.size() - 1);
+    const size_t block = std::min<size_t>(i / kTokensPerTraceId, request.ids.size() - 1);
     const uint64_t id = request.ids[block] + repetition * ids;
-    prompt[i] = static_cast<TokenId>(id * kTokensPerId + i % kTokensPerId);
+    prompt[i] = static_cast<TokenId>(id * kTokensPerTraceId + i % kTokensPerTraceId);
   }
   return prompt;
 }
@@ -91,10 +56,11 @@ class VirtualEngine {
  public:
   VirtualEngine(const std::vector<TraceRequest>& trace, const Plan& plan, uint64_t number,
                 const TimingProfile& profile)
-      : trace_(trace), plan_(plan), next_(number), core_(OptionsOf(plan), profile) {
-    for (const TraceRequest& request : trace) {
-      for (const uint64_t id : request.ids) ids_ = std::max(ids_, id + 1);
-    }
+      : trace_(trace),
+        plan_(plan),
+        next_(number),
+        ids_(IdsEnd(trace)),
+        core_(OptionsOf(plan), profile) {
     lasts_ = trace.back().at + std::chrono::seconds(1);
   }
 
@@ -147,7 +113,7 @@ class VirtualEngine {
   const std::vector<TraceRequest>& trace_;
   const Plan& plan_;
   uint64_t next_;
-  uint64_t ids_ = 0;
+  uint64_t ids_;
   Duration lasts_{};
   Duration now_{};
   EngineCore core_;

@@ -25,6 +25,7 @@ Result<MockServers> StartMocks(const Settings& settings, Log& log) {
     options.name = "mock-" + std::to_string(i);
     options.profile = settings.Choice("profile");
     options.speedup = settings.Number("speedup");
+    options.kv_events.on = true;
     options.num_blocks = static_cast<uint32_t>(settings.Integer("num-blocks"));
     TRY(auto mock, MockServer::Start(options, *Address::Numeric("127.0.0.1", 0), 1, log));
     mocks.push_back(std::move(mock));

@@ -95,6 +95,15 @@ ProbeOptions ProbeOptionsOf(const Settings& s) {
   return o;
 }
 
+IntakeOptions IntakeOptionsOf(const Settings& s) {
+  IntakeOptions o;
+  o.port = static_cast<uint16_t>(s.Integer("kv-events-port"));
+  o.bind = s.Text("kv-events-bind");
+  o.replay_timeout = s.Time("kv-events-replay-timeout");
+  o.poll_interval = s.Time("kv-events-poll-interval");
+  return o;
+}
+
 Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s) {
   if (s.Text("tls-cert").empty()) return nullptr;
   return TlsServerContext::Load(s.Text("tls-cert"), s.Text("tls-key"));
@@ -110,6 +119,7 @@ Result<std::unique_ptr<Frontend>> Frontend::Create(const Settings& settings,
     frontend->loops_.push_back(std::make_unique<Loop>());
   }
   TRY_VOID(frontend->LoadFleet(environment));
+  TRY_VOID(frontend->OpenIntake());
   TRY_VOID(frontend->OpenGateway());
   TRY_VOID(frontend->OpenServers());
   return frontend;
@@ -142,10 +152,26 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
   return {};
 }
 
+Result<void> Frontend::OpenIntake() {
+  if (settings_.Choice("kv-events") == "off") return {};
+  // Not the seed of the choices: nobody outside may know where blocks go in the index.
+  std::random_device device;
+  const uint64_t secret = (uint64_t{device()} << 32) | device();
+  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), secret);
+  auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
+  TRY(intake_, Intake::Create(IntakeOptionsOf(settings_), *fleet_, std::move(find_endpoint),
+                              *resolver_, *cache_index_, feeds_, log_));
+  registry_.AddCollector(
+      [this](Exposition& out) { CollectCacheMetrics(feeds_, *cache_index_, out); });
+  return {};
+}
+
 Result<void> Frontend::OpenGateway() {
   TRY(const GatewayOptions options, GatewayOptionsOf(settings_));
   context_ =
       std::make_unique<GatewayContext>(options, *fleet_, *directory_, *resolver_, registry_, log_);
+  context_->cache_index = cache_index_.get();
+  context_->feeds = &feeds_;
   registry_.AddCollector(
       [this](Exposition& out) { CollectWorkerMetrics(*fleet_->Current(), out); });
   Random seeds(SeedOf(settings_));
@@ -196,6 +222,7 @@ void Frontend::Start() {
   if (settings_.workers().empty()) {
     log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
   }
+  if (intake_) intake_->Start();
   threads_.emplace_back([this] { control_.Run(); });
   for (size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
@@ -229,6 +256,7 @@ bool Frontend::Drain(Duration patience, const std::function<bool()>& impatient) 
 }
 
 void Frontend::Stop() {
+  if (intake_) intake_->Stop();
   for (const auto& loop : loops_) loop->Stop();
   control_.Stop();
   threads_.clear();  // joins

@@ -1,7 +1,7 @@
 // The router, put together: loops, fleet, gateway and servers, made from settings.
 //
-// Threads  One per loop, one for control (probes and admin pages), one for names. Built and stopped
-//          on the caller's thread.
+// Threads  One per loop, one for control (probes and admin pages), one for KV events (and ZeroMQ's
+//          own), one for names. Built and stopped on the caller's thread.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,12 @@
 #include "config/sources.h"
 #include "discovery/directory.h"
 #include "discovery/prober.h"
+#include "events/intake.h"
+#include "fleet/feed_board.h"
 #include "fleet/fleet.h"
 #include "gateway/gateway.h"
 #include "http/server.h"
+#include "index/cache_index.h"
 
 namespace fathom {
 
@@ -47,6 +50,7 @@ class Frontend {
   Frontend(const Settings& settings, Log& log) : settings_(settings), log_(log) {}
 
   Result<void> LoadFleet(const Environment& environment);
+  Result<void> OpenIntake();
   Result<void> OpenGateway();
   Result<void> OpenServers();
   void WarnAboutOpenAdmin() const;
@@ -60,6 +64,9 @@ class Frontend {
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<Prober> prober_;
   std::unique_ptr<Directory> directory_;
+  FeedBoard feeds_;
+  std::unique_ptr<CacheIndex> cache_index_;  // null: KV events are not followed
+  std::unique_ptr<Intake> intake_;
   std::unique_ptr<GatewayContext> context_;
   std::vector<std::unique_ptr<Gateway>> gateways_;
   std::unique_ptr<AdminHandler> admin_;

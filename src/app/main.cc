@@ -18,8 +18,6 @@
 namespace fathom {
 namespace {
 
-constexpr std::array kCommands = {Command::kServe, Command::kMock, Command::kDemo};
-
 void PrintOverview() {
   fmt::print("fathom {}: a KV-cache-aware frontend and router for LLM inference fleets\n\n",
              kVersion);
@@ -46,7 +44,7 @@ std::optional<Command> CommandOf(std::string_view name) {
 }
 
 int UnknownCommand(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"serve", "mock", "demo",
+  constexpr std::array<std::string_view, 7> kNames = {"serve", "mock", "demo",   "listen",
                                                       "bench", "docs", "version"};
   const auto near = Nearest(name, kNames);
   return Complain(fmt::format(
@@ -84,6 +82,7 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
   if (!settings) return Complain(settings.error().what);
   RaiseDescriptorLimit();
   BlockSignals();
+  if (command == Command::kListen) return RunListen(*settings);
   const bool json = command != Command::kDemo && settings->Choice("log-format") == "json";
   Log log(STDERR_FILENO, *ParseLogLevel(settings->Choice("log-level")),
           json ? LogFormat::kJson : LogFormat::kText);
@@ -94,6 +93,8 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
       return RunMock(*settings, log);
     case Command::kDemo:
       return RunDemo(*settings, log);
+    case Command::kListen:
+      break;  // it has no log
   }
   return kExitFailed;
 }

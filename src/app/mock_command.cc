@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include "app/command.h"
+#include "base/text.h"
 #include "mock/mock_server.h"
 
 namespace fathom {
@@ -15,8 +16,36 @@ MockedEngine EngineOf(const Settings& settings) {
   return MockedEngine::kVllm;
 }
 
-MockOptions MockOptionsOf(const Settings& s) {
+// A port, or "off".
+Result<std::optional<uint16_t>> ReplayPortOf(const std::string& text) {
+  if (text == "off") return std::optional<uint16_t>();
+  const auto port = ParseDecimal(text);
+  if (port && *port <= 65535) return static_cast<uint16_t>(*port);
+  return Fail(Blame::kCaller, "--kv-events-replay-port '{}' must be a port, 0 or off", text);
+}
+
+Result<KvEventOptions> EventOptionsOf(const Settings& s) {
+  KvEventOptions o;
+  o.on = s.Choice("kv-events") == "on";
+  o.wire = s.Text("wire");
+  o.byte_hashes = s.Choice("wire-hashes") == "bytes";
+  o.topic = s.Text("kv-events-topic");
+  o.port = static_cast<uint16_t>(s.Integer("kv-events-port"));
+  TRY(o.replay_port, ReplayPortOf(s.Text("kv-events-replay-port")));
+  o.connect = s.Text("kv-events-connect");
+  o.buffer_steps = static_cast<size_t>(s.Integer("kv-events-buffer"));
+  o.drop_every = static_cast<uint64_t>(s.Integer("kv-drop-every"));
+  o.lose_every = static_cast<uint64_t>(s.Integer("kv-lose-every"));
+  o.delay = s.Time("kv-delay");
+  o.silent = s.Flag("kv-silent");
+  o.block_size_label = static_cast<uint32_t>(s.Integer("kv-block-size-label"));
+  o.restart_after = static_cast<uint64_t>(s.Integer("kv-restart-after"));
+  return o;
+}
+
+Result<MockOptions> MockOptionsOf(const Settings& s) {
   MockOptions o;
+  TRY(o.kv_events, EventOptionsOf(s));
   o.name = s.Text("name");
   o.engine = EngineOf(s);
   o.models = s.List("model");
@@ -77,7 +106,12 @@ int RunMock(const Settings& settings, Log& log) {
     return kExitUsage;
   }
   const auto threads = static_cast<size_t>(settings.Integer("threads"));
-  auto server = MockServer::Start(MockOptionsOf(settings), *address, threads, log);
+  const auto options = MockOptionsOf(settings);
+  if (!options) {
+    log.Error(options.error().what);
+    return kExitUsage;
+  }
+  auto server = MockServer::Start(*options, *address, threads, log);
   if (!server) {
     log.Error(server.error().what);
     return kExitUsage;

@@ -19,7 +19,10 @@ class FlagReader {
 
  private:
   Result<> ReadOne(std::string_view arg) {
-    if (!arg.starts_with("--")) return Stray(arg);
+    if (!arg.starts_with("--")) {
+      const Option* const taker = arg.starts_with('-') ? nullptr : PositionalOption(command_);
+      return taker != nullptr ? Add(*taker, taker->name, arg) : Stray(arg);
+    }
     const size_t equals = std::min(arg.find('='), arg.size());
     const std::string_view name = arg.substr(2, equals - 2);
     std::optional<std::string_view> value;

@@ -106,12 +106,17 @@ std::string_view SummaryOf(Command command) {
       return "Pretends to be an inference engine.";
     case Command::kDemo:
       return "Runs a router, mock workers and traffic in one process.";
+    case Command::kListen:
+      return "Shows the KV events of engines as they come.";
   }
   CHECK(false);
 }
 
 std::string HelpText(Command command) {
-  std::string out = fmt::format("fathom {} [options]\n\n{}\n", NameOf(command), SummaryOf(command));
+  const Option* const taker = PositionalOption(command);
+  std::string out =
+      fmt::format("fathom {} [options]{}{}\n\n{}\n", NameOf(command), taker != nullptr ? " " : "",
+                  taker != nullptr ? taker->Placeholder() : "", SummaryOf(command));
   for (size_t i = 0; i < kOptionSections; ++i) {
     const auto section = static_cast<OptionSection>(i);
     bool first = true;

@@ -15,14 +15,16 @@ std::string_view NameOf(Command command) {
       return "mock";
     case Command::kDemo:
       return "demo";
+    case Command::kListen:
+      return "listen";
   }
   CHECK(false);
 }
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening", "Workers", "Routing",    "Relay",  "Limits",  "Retries", "Health",
-      "Security",  "Answers", "Simulation", "Faults", "Traffic", "Logging"};
+      "Listening", "Workers",    "Routing", "Relay",   "Limits",    "Retries", "Health", "Security",
+      "Answers",   "Simulation", "Faults",  "Traffic", "KV events", "Output",  "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 
@@ -69,6 +71,13 @@ const Option* FindOption(Command command, std::string_view name) {
     for (const std::string_view alias : option.aliases) {
       if (alias == name) return &option;
     }
+  }
+  return nullptr;
+}
+
+const Option* PositionalOption(Command command) {
+  for (const Option& option : Options()) {
+    if (option.BelongsTo(command) && option.positional) return &option;
   }
   return nullptr;
 }

@@ -15,9 +15,10 @@
 namespace fathom {
 
 // Bits, so that a row of the table can belong to several.
-enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4 };
+enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4, kListen = 8 };
 
-inline constexpr Command kCommands[] = {Command::kServe, Command::kMock, Command::kDemo};
+inline constexpr Command kCommands[] = {Command::kServe, Command::kMock, Command::kDemo,
+                                        Command::kListen};
 
 constexpr unsigned operator|(Command a, Command b) {
   return static_cast<unsigned>(a) | static_cast<unsigned>(b);
@@ -53,10 +54,12 @@ enum class OptionSection : uint8_t {
   kSimulation,
   kFaults,
   kTraffic,
+  kEvents,
+  kOutput,
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 13;
+inline constexpr size_t kOptionSections = 15;
 
 std::string_view NameOf(OptionSection section);
 
@@ -86,6 +89,7 @@ struct Option {
   DynamoName dynamo[2] = {};          // unused ones are empty
   std::string_view aliases[2] = {};   // other names of the flag; unused ones are empty
   std::string_view help = {};         // one sentence
+  bool positional = false;            // a list that takes the arguments which are no flags
 
   bool BelongsTo(Command command) const { return (commands & static_cast<unsigned>(command)) != 0; }
   bool secret() const { return type == OptionType::kSecret || type == OptionType::kSecretList; }
@@ -99,6 +103,9 @@ std::span<const Option> Options();
 
 // By name or alias; nullptr if the command has no such option.
 const Option* FindOption(Command command, std::string_view name);
+
+// The one that takes the arguments which are no flags; nullptr if the command takes none.
+const Option* PositionalOption(Command command);
 
 // A command that does have an option of that name, for the error that says so.
 std::optional<Command> CommandWith(std::string_view name);

@@ -9,6 +9,7 @@ using enum OptionSection;
 constexpr auto kServe = static_cast<unsigned>(Command::kServe);
 constexpr auto kMock = static_cast<unsigned>(Command::kMock);
 constexpr auto kDemo = static_cast<unsigned>(Command::kDemo);
+constexpr auto kListen = static_cast<unsigned>(Command::kListen);
 
 constexpr double kMillisecond = 0.001;
 constexpr double kHour = 3600;
@@ -26,6 +27,8 @@ constexpr std::string_view kRouterModes[] = {"round-robin", "random", "power-of-
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
+constexpr std::string_view kSwitch[] = {"on", "off"};
+constexpr std::string_view kHashForms[] = {"int", "bytes"};
 constexpr std::string_view kDepartures[] = {"exit", "abort", "silent"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kLogFormats[] = {"text", "json"};
@@ -256,6 +259,59 @@ constexpr Option kOptions[] = {
      .section = kSimulation,
      .help = "Seed of the words of answers and of the faults, so that a run can be repeated."},
 
+    // KV events of the workers
+    {.name = "kv-events", .type = kChoice, .fallback = "on", .choices = kSwitch,
+     .commands = kServe, .section = kEvents, .placeholder = "WHETHER",
+     .help = "Whether the workers' KV events are followed, so that it is known what they hold."},
+    {.name = "kv-events-port", .type = kInteger, .fallback = "5557", .range = {1, 65535},
+     .commands = kServe, .section = kEvents, .placeholder = "PORT",
+     .help = "Port on a worker's host that its first rank publishes KV events on, the next ranks on "
+             "those after it, where neither its entry nor the engine names one."},
+    {.name = "kv-events-bind", .type = kText, .fallback = "", .commands = kServe,
+     .section = kEvents, .placeholder = "ENDPOINT",
+     .help = "Where engines that connect their publisher to the router find it, for example "
+             "tcp://*:5557; they are told apart by kv_events_topic."},
+    {.name = "kv-events-replay-timeout", .type = kDuration, .fallback = "5s",
+     .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kEvents,
+     .help = "How long an engine may take to replay missing KV events before they count as lost."},
+    {.name = "kv-events-poll-interval", .type = kDuration, .fallback = "250ms",
+     .range = {kMillisecond, kHour}, .commands = kServe, .section = kEvents,
+     .help = "Pause between two questions to an engine whose KV events are polled (TensorRT-LLM)."},
+    {.name = "index-max-bytes", .type = kBytes, .fallback = "4GiB",
+     .range = {16 * kMiB, 1024 * kGiB}, .commands = kServe, .section = kEvents,
+     .help = "Memory that the index of the workers' caches may hold; a rank that needs more forgets "
+             "the ends of its longest prefixes first."},
+
+    // KV events of the simulated engine
+    {.name = "kv-events", .type = kChoice, .fallback = "on", .choices = kSwitch,
+     .commands = kMock, .section = kSimulation, .placeholder = "WHETHER",
+     .help = "Whether the simulated engine tells of its KV cache, as its engine does."},
+    {.name = "wire", .type = kText, .fallback = "", .commands = kMock, .section = kSimulation,
+     .placeholder = "VERSION",
+     .help = "Release whose way of writing KV events is imitated: of vllm since 0.9.0, of sglang "
+             "since 0.5.6, for trtllm poll or stream; the newest, or poll, if empty."},
+    {.name = "wire-hashes", .type = kChoice, .fallback = "int", .choices = kHashForms,
+     .commands = kMock, .section = kSimulation, .placeholder = "FORM",
+     .help = "Block hashes as integers or, for vllm since 0.10.2, as 32 raw bytes."},
+    {.name = "kv-events-port", .type = kInteger, .fallback = "0", .range = {0, 65535},
+     .commands = kMock, .section = kSimulation, .placeholder = "PORT",
+     .help = "Port that the first rank publishes KV events on, the next ranks on those after it; 0 "
+             "picks free ones, which the engine's own pages tell."},
+    {.name = "kv-events-replay-port", .type = kText, .fallback = "0", .commands = kMock,
+     .section = kSimulation, .placeholder = "PORT",
+     .help = "Port that the first rank replays KV events on, the next ranks on those after it; 0 "
+             "picks free ones, off replays nothing."},
+    {.name = "kv-events-topic", .type = kText, .fallback = "", .commands = kMock,
+     .section = kSimulation, .placeholder = "TOPIC",
+     .help = "Topic that KV events are published under."},
+    {.name = "kv-events-buffer", .type = kInteger, .fallback = "10000", .range = {0, kMillion},
+     .commands = kMock, .section = kSimulation,
+     .help = "Batches of KV events kept for replay, or events kept until they are polled."},
+    {.name = "kv-events-connect", .type = kText, .fallback = "", .commands = kMock,
+     .section = kSimulation, .placeholder = "ENDPOINT",
+     .help = "Publish to a subscriber that is bound here (the next ranks to the ports after it) "
+             "instead of binding a port."},
+
     // Faults
     {.name = "fail-rate", .type = kNumber, .fallback = "0", .range = {0, 1}, .commands = kMock,
      .section = kFaults,
@@ -282,6 +338,28 @@ constexpr Option kOptions[] = {
              "lets the others finish and exits; silent closes the listener, leaves open streams "
              "open without another word, and exits at the second signal."},
 
+    {.name = "kv-drop-every", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kFaults,
+     .help = "Do not publish every Nth batch of KV events, though it can be replayed; 0 means "
+             "never."},
+    {.name = "kv-lose-every", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kFaults,
+     .help = "Neither publish nor replay every Nth batch of KV events; 0 means never."},
+    {.name = "kv-delay", .type = kDuration, .fallback = "0", .range = {0, kHour},
+     .commands = kMock, .section = kFaults,
+     .help = "Tell of the KV cache so late."},
+    {.name = "kv-silent", .type = kFlag, .fallback = "false", .commands = kMock,
+     .section = kFaults,
+     .help = "Claim to publish KV events, but publish and replay none."},
+    {.name = "kv-block-size-label", .type = kInteger, .fallback = "0", .range = {0, 65536},
+     .commands = kMock, .section = kFaults,
+     .help = "Claim this block size in KV events, whatever it is; 0 means the truth."},
+    {.name = "kv-restart-after", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kFaults,
+     .help = "Act once as if the process had been restarted after so many batches of KV events: "
+             "the cache is empty, sequence numbers begin at 0, there is nothing to replay; 0 means "
+             "never."},
+
     // Traffic
     {.name = "concurrency", .type = kInteger, .fallback = "10", .range = {1, 10000},
      .commands = kDemo, .section = kTraffic,
@@ -295,6 +373,51 @@ constexpr Option kOptions[] = {
     {.name = "seconds", .type = kInteger, .fallback = "0", .range = {0, kYear}, .commands = kDemo,
      .section = kTraffic,
      .help = "Stop after so many seconds; 0 runs until interrupted."},
+
+    // Listening to KV events
+    {.name = "endpoints", .type = kList, .fallback = "", .commands = kListen, .section = kEvents,
+     .placeholder = "ENDPOINT...",
+     .help = "What to listen to: tcp://HOST:PORT or ipc://PATH of a publisher, or http://HOST:PORT "
+             "of a worker, which is asked where its ranks publish.",
+     .positional = true},
+    {.name = "bind", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
+     .placeholder = "ENDPOINT",
+     .help = "Wait here, e.g. at tcp://*:5557, for engines that dial out."},
+    {.name = "topic", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
+     .placeholder = "PREFIX",
+     .help = "Show topics that begin like this; if empty, the topic that the worker names, or "
+             "all."},
+    {.name = "replay", .type = kFlag, .fallback = "false", .commands = kListen, .section = kEvents,
+     .help = "First show what the engine has kept for replay."},
+    {.name = "replay-endpoint", .type = kText, .fallback = "", .commands = kListen,
+     .section = kEvents, .placeholder = "ENDPOINT",
+     .help = "Where to ask for a replay, for a tcp:// or ipc:// endpoint that cannot be asked; "
+             "implies --replay."},
+    {.name = "drain", .type = kFlag, .fallback = "false", .commands = kListen, .section = kEvents,
+     .help = "Also poll TensorRT-LLM, whose queue hands out every event once: a router that polls "
+             "the same engine loses what is shown here."},
+    {.name = "api-key", .type = kSecret, .fallback = "", .commands = kListen, .section = kEvents,
+     .help = "Key that the worker is asked with."},
+
+    // What listen prints, and for how long
+    {.name = "json", .type = kFlag, .fallback = "false", .commands = kListen, .section = kOutput,
+     .help = "Print one JSON object per line and nothing else; hashes are hexadecimal strings."},
+    {.name = "show-tokens", .type = kFlag, .fallback = "false", .commands = kListen,
+     .section = kOutput, .aliases = {"tokens"},
+     .help = "Show token ids, from which prompts can be read; they are never shown without this."},
+    {.name = "interval", .type = kDuration, .fallback = "5s", .range = {0, kDay},
+     .commands = kListen, .section = kOutput,
+     .help = "Time between two summaries; 0 prints only the last one."},
+    {.name = "count", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kListen,
+     .section = kOutput,
+     .help = "End after so many batches; 0 means never."},
+    {.name = "for", .type = kDuration, .fallback = "0", .range = {0, kYear}, .commands = kListen,
+     .section = kOutput,
+     .help = "End after so long; 0 means never."},
+    {.name = "wait", .type = kDuration, .fallback = "0", .range = {0, kYear}, .commands = kListen,
+     .section = kOutput,
+     .help = "Fail, and say what to check, when nothing has come for so long from the start; 0 "
+             "means never."},
 
     // Logging
     {.name = "log-level", .type = kChoice, .fallback = "warn", .choices = kLogLevels,

@@ -104,11 +104,12 @@ Answer AdminPages::Respond(const RequestHead& head, std::string_view path, std::
     }
     return Models(path);
   }
-  if (scope == Scope::kAll && (path == "/workers" || path.starts_with("/workers/"))) {
+  const bool workers = path == "/workers" || path.starts_with("/workers/");
+  if (scope == Scope::kAll && (workers || path.starts_with("/debug/"))) {
     if (!context_.admin_keys.Admits(head)) {
       return OpenAiError(401, "invalid_admin_key", "the admin key is required in Authorization");
     }
-    return Workers(head, path, body);
+    return workers ? Workers(head, path, body) : Debug(head, path, body);
   }
   if (path.starts_with("/v1/")) return MethodNotAllowed("POST");
   return OpenAiError(404, "not_found", "there is nothing at this path");
@@ -181,6 +182,16 @@ Answer AdminPages::Workers(const RequestHead& head, std::string_view path, std::
   return {.body = w.Take()};
 }
 
+Answer AdminPages::Debug(const RequestHead& head, std::string_view path, std::string_view body) {
+  if (path == DebugPages::kLookup) {
+    return head.method == "POST" ? debug_.Lookup(body) : MethodNotAllowed("POST");
+  }
+  if (path == DebugPages::kIndex) {
+    return head.method == "GET" ? debug_.Index() : MethodNotAllowed("GET");
+  }
+  return OpenAiError(404, "not_found", "there is nothing at this path");
+}
+
 Answer AdminPages::AddWorker(std::string_view body) {
   const auto request = ReadWorkerRequest(body);
   if (!request) return OpenAiError(400, "bad_worker", request.error().what);
@@ -207,8 +218,8 @@ Answer AdminPages::RemoveWorker(std::string_view id) {
 }
 
 bool AdminPages::WantsBody(const RequestHead& head, std::string_view path, Scope scope) const {
-  return head.method == "POST" && path == "/workers" && scope == Scope::kAll &&
-         context_.admin_keys.Admits(head);
+  return head.method == "POST" && (path == "/workers" || path == DebugPages::kLookup) &&
+         scope == Scope::kAll && context_.admin_keys.Admits(head);
 }
 
 Task<void> AdminPages::Serve(ServerConnection& connection, std::string_view path, Scope scope) {

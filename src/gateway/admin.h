@@ -1,9 +1,10 @@
-// The pages that are not inference: liveness, readiness, health, metrics, models and the worker
-// list.
+// The pages that are not inference: liveness, readiness, health, metrics, models, the worker list
+// and what is known of the workers' caches.
 #pragma once
 
 #include <string_view>
 
+#include "gateway/debug_pages.h"
 #include "gateway/gateway_context.h"
 #include "http/server_connection.h"
 
@@ -14,7 +15,7 @@ class AdminPages {
   // kPublic leaves out what only operators should see: worker addresses and the worker list.
   enum class Scope : uint8_t { kAll, kPublic };
 
-  explicit AdminPages(GatewayContext& context) : context_(context) {}
+  explicit AdminPages(GatewayContext& context) : context_(context), debug_(context) {}
 
   // Reads a body only where one is wanted, from somebody who may send it.
   Task<void> Serve(ServerConnection& connection, std::string_view path, Scope scope);
@@ -29,8 +30,10 @@ class AdminPages {
   Answer Workers(const RequestHead& head, std::string_view path, std::string_view body);
   Answer AddWorker(std::string_view body);
   Answer RemoveWorker(std::string_view id);
+  Answer Debug(const RequestHead& head, std::string_view path, std::string_view body);
 
   GatewayContext& context_;
+  DebugPages debug_;
 };
 
 // The admin listener's handler.

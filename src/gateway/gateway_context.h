@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discovery/directory.h"
+#include "fleet/feed_board.h"
 #include "fleet/fleet.h"
 #include "gateway/admission.h"
 #include "gateway/gateway_metrics.h"
 #include "gateway/key_ring.h"
 #include "gateway/retry_budget.h"
+#include "index/cache_index.h"
 #include "metrics/registry.h"
 #include "net/resolver.h"
 #include "routing/policy.h"
@@ -72,6 +74,9 @@ struct GatewayContext {
   Turn turn{0};
   const KeyRing api_keys;
   const KeyRing admin_keys;
+  // What is known of the workers' caches; null where nobody follows them.
+  const CacheIndex* cache_index = nullptr;
+  const FeedBoard* feeds = nullptr;
   std::atomic<int64_t> reading{0};    // requests whose bodies are on their way
   std::atomic<bool> draining{false};  // set once, by the signal thread
 };

@@ -23,7 +23,7 @@ namespace fathom {
 
 class Epochs {
  public:
-  static constexpr size_t kSeats = 1024;
+  static constexpr size_t kSeats = 8192;
 
   Epochs() : places_(std::make_unique<Place[]>(kSeats)) {}
   ~Epochs();

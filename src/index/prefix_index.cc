@@ -33,13 +33,15 @@ std::unique_ptr<RankHoldings> PrefixIndex::AddRank(RankLabel label, Epochs::Seat
   }
   labels_[rank].worker.store(label.worker, std::memory_order_relaxed);
   labels_[rank].dp_rank.store(label.dp_rank, std::memory_order_relaxed);
+  labels_[rank].here.store(true, std::memory_order_release);
   ranks_.fetch_add(1, std::memory_order_relaxed);
   return std::unique_ptr<RankHoldings>(new RankHoldings(*this, rank, seat));
 }
 
-RankLabel PrefixIndex::Label(uint32_t rank) const {
-  return {labels_[rank].worker.load(std::memory_order_relaxed),
-          labels_[rank].dp_rank.load(std::memory_order_relaxed)};
+std::optional<RankLabel> PrefixIndex::Label(uint32_t rank) const {
+  if (!labels_[rank].here.load(std::memory_order_acquire)) return std::nullopt;
+  return RankLabel{labels_[rank].worker.load(std::memory_order_relaxed),
+                   labels_[rank].dp_rank.load(std::memory_order_relaxed)};
 }
 
 size_t PrefixIndex::CountBlocks() const {
@@ -117,6 +119,7 @@ void PrefixIndex::TakeBack(RankHoldings& rank) {
     Undescribe(*rank.bank_, rank.rank_, bits);
     rank.bank_->used &= ~bits;
   }
+  labels_[rank.rank_].here.store(false, std::memory_order_relaxed);
   free_ranks_.push_back(rank.rank_);
   ranks_.fetch_sub(1, std::memory_order_relaxed);
 }

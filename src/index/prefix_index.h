@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,7 +65,8 @@ class PrefixIndex {
   Epochs& epochs() const { return epochs_; }
   // Ranks are numbered below this.
   size_t rank_numbers() const { return rank_numbers_.load(std::memory_order_acquire); }
-  RankLabel Label(uint32_t rank) const;
+  // Nothing: there is no such rank now.
+  std::optional<RankLabel> Label(uint32_t rank) const;
   size_t ranks() const { return ranks_.load(std::memory_order_relaxed); }
   // Blocks that some rank holds. Looks at everything.
   size_t CountBlocks() const;
@@ -77,6 +79,7 @@ class PrefixIndex {
   struct Labelled {
     std::atomic<uint64_t> worker{0};
     std::atomic<uint32_t> dp_rank{0};
+    std::atomic<bool> here{false};
   };
 
   // Called by a rank, on its thread: its last lane is new and wants a bit. False if there is none.

@@ -89,6 +89,12 @@ bool EngineCore::ResetPrefixCache() {
   return true;
 }
 
+void EngineCore::Restart() {
+  while (!running_.empty()) Preempt(*running_.back());
+  events_.clear();
+  CHECK(pool_.Clear());
+}
+
 bool EngineCore::Step(EngineStep& out) {
   if (running_.empty() && waiting_.empty()) return false;
   load_ = {.cache_tokens = capacity_tokens()};

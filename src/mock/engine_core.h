@@ -86,6 +86,10 @@ class EngineCore {
   // step.
   bool ResetPrefixCache();
 
+  // As a process that died and came back: everything waits again, the cache is empty, and no event
+  // tells of it. Between steps.
+  void Restart();
+
   size_t running() const { return running_.size(); }
   size_t waiting() const { return waiting_.size(); }
   double cache_usage() const;

@@ -94,6 +94,31 @@ TEST(EngineCore, SharesBlocksFromTheMomentTheyAreScheduled) {
   EXPECT_THAT(cached, testing::ElementsAre(0, 32, 32));
 }
 
+// What the events since then say is what the cache holds.
+TEST(EngineCore, ForgetsEverythingInARestartAndStillAnswersEverybody) {
+  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
+  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 40}));
+  ASSERT_TRUE(core.Submit({.prompt = Prompt(5000, 40), .max_tokens = 20}));
+  size_t answered = 0;
+  EngineStep step;
+  for (int i = 0; i < 10 && core.Step(step); ++i) answered += step.outputs.size();
+  core.Restart();
+  EXPECT_EQ(core.running(), 0u);
+  EXPECT_EQ(core.pool().cached_blocks(), 0u);
+  std::vector<BlockHash> stored;
+  bool first = true;
+  while (core.Step(step)) {
+    answered += step.outputs.size();
+    for (const KvEvent& event : step.events) {
+      const auto& blocks = std::get<BlocksStored>(event);
+      EXPECT_TRUE(!std::exchange(first, false) || !blocks.parent);
+      stored.insert(stored.end(), blocks.hashes.begin(), blocks.hashes.end());
+    }
+  }
+  EXPECT_EQ(answered, 60u);
+  EXPECT_THAT(core.pool().Content(), testing::UnorderedElementsAreArray(stored));
+}
+
 TEST(EngineCore, KeepsNamespacesApart) {
   EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
   ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1}));

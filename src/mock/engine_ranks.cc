@@ -13,17 +13,27 @@ Result<std::unique_ptr<EngineRanks>> EngineRanks::Create(Loop& loop, const MockO
                      .max_num_seqs = options.max_num_seqs,
                      .max_num_batched_tokens = options.max_num_batched_tokens,
                      .seed = options.seed,
-                     .publish_events = options.on_kv_events != nullptr};
+                     .publish_events = options.on_kv_events || options.kv_events.on};
+  ranks->on_kv_events_ = options.on_kv_events;
   for (uint32_t rank = 0; rank < std::max(options.dp_size, 1u); ++rank) {
     ranks->drivers_.push_back(
         std::make_unique<EngineDriver>(loop, each, *ranks->profile_, options.speedup));
-    if (!options.on_kv_events) continue;
+    if (!each.publish_events) continue;
     ranks->drivers_.back()->SetListener(
-        [rank, listener = options.on_kv_events](const std::vector<KvEvent>& events) {
-          listener(rank, events);
-        });
+        [rank, all = ranks.get()](const std::vector<KvEvent>& events) { all->Hear(rank, events); });
   }
+  if (!options.kv_events.on) return ranks;
+  TRY(ranks->feed_, EventFeed::Create(loop, options));
+  // Meanwhile it may have been stopped.
+  loop.Post([all = ranks.get()] {
+    if (all->feed_) all->feed_->Start();
+  });
   return ranks;
+}
+
+void EngineRanks::Hear(size_t rank, const std::vector<KvEvent>& events) {
+  if (on_kv_events_) on_kv_events_(rank, events);
+  if (feed_ && feed_->Publish(rank, events)) drivers_[rank]->Restart();
 }
 
 size_t EngineRanks::LeastLoaded() const {
@@ -40,6 +50,7 @@ bool EngineRanks::ResetPrefixCache() {
 
 void EngineRanks::Freeze() {
   for (const auto& driver : drivers_) driver->Freeze();
+  StopFeed();
 }
 
 EngineStatistics EngineRanks::Statistics() const {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "mock/engine_driver.h"
+#include "mock/event_feed.h"
 #include "mock/mock_options.h"
 #include "mock/timing_profile.h"
 
@@ -15,7 +16,7 @@ namespace fathom {
 
 class EngineRanks {
  public:
-  // An error if there is no such profile, or a cache of that shape.
+  // An error if there is no such profile, a cache of that shape, or a port for its events.
   static Result<std::unique_ptr<EngineRanks>> Create(Loop& loop, const MockOptions& options);
 
   size_t size() const { return drivers_.size(); }
@@ -28,13 +29,21 @@ class EngineRanks {
   bool ResetPrefixCache();
   void Freeze();
 
+  // Where the events are told; null: nowhere.
+  EventFeed* feed() const { return feed_.get(); }
+  // On the loop, which must have another turn before it stops.
+  void StopFeed() { feed_.reset(); }
+
   // Of all ranks together; the cache usage is their mean.
   EngineStatistics Statistics() const;
 
  private:
   EngineRanks() = default;
+  void Hear(size_t rank, const std::vector<KvEvent>& events);
 
   std::unique_ptr<TimingProfile> profile_;
+  std::function<void(size_t rank, const std::vector<KvEvent>&)> on_kv_events_;
+  std::unique_ptr<EventFeed> feed_;
   std::vector<std::unique_ptr<EngineDriver>> drivers_;
 };
 

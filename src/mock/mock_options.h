@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,28 @@ enum class MockedEngine : uint8_t { kVllm, kSglang, kTrtllm };
 
 // How long requests take: those that are not simulated are answered each at its own pace.
 constexpr std::string_view kPaced = "paced";
+
+// What a simulated engine tells about its caches. Ports are the first rank's; the others have those
+// after it.
+struct KvEventOptions {
+  bool on = false;
+  std::string wire;          // EventWire's version; empty: the newest
+  bool byte_hashes = false;  // instead of integers
+  std::string topic;
+  std::string host = "127.0.0.1";  // that sockets are bound on; MockServer fills in its own
+  uint16_t port = 0;               // 0: a free one
+  std::optional<uint16_t> replay_port = 0;  // 0: a free one; nothing: no replay
+  std::string connect;                      // publishes there instead of binding a port
+  size_t buffer_steps = 10000;              // batches to replay, or events to be polled
+
+  // Faults.
+  uint64_t drop_every = 0;        // the Nth batch is not published; 0: none
+  uint64_t lose_every = 0;        // the Nth batch is neither published nor replayed; 0: none
+  Duration delay{};               // everything is so late
+  bool silent = false;            // nothing is published, nor replayed
+  uint32_t block_size_label = 0;  // claimed instead of the true one; 0: the true one
+  uint64_t restart_after = 0;     // batches; 0: never
+};
 
 struct MockOptions {
   std::string name;  // what its answers say; MockServer fills in "mock-<port>" if empty
@@ -34,6 +57,7 @@ struct MockOptions {
   uint32_t max_num_seqs = 256;
   uint32_t max_num_batched_tokens = 8192;
   uint32_t dp_size = 1;  // ranks, each with its own scheduler and cache
+  KvEventOptions kv_events;
   // Hears what a step did to the cache of a rank, when the step is over, on the server's thread.
   std::function<void(size_t rank, const std::vector<KvEvent>&)> on_kv_events;
 

@@ -58,6 +58,8 @@ Result<Address> MockServer::Listen(const MockOptions& options, const Address& ad
                                    size_t threads, Log& log) {
   const size_t loops = options.profile == kPaced ? std::max<size_t>(threads, 1) : 1;
   MockOptions mine = options;
+  const std::string where = address.ToString();
+  mine.kv_events.host = where.substr(0, where.rfind(':'));
   std::vector<HttpServer::Place> handlers;
   for (size_t i = 0; i < loops; ++i) {
     mine.seed = options.seed + i;
@@ -113,6 +115,7 @@ void MockServer::Stop() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (const auto& place : places_) {
+    if (place->ranks) CallOn(place->loop, [&ranks = *place->ranks] { ranks.StopFeed(); });
     CallOn(place->loop, [] {});  // the turn in which what the listener waited for ends
     place->loop.Stop();
     place->thread.join();

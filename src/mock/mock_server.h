@@ -1,5 +1,7 @@
 // Runs a mock engine behind a real HTTP server, on threads of its own.
 //
+// A simulated engine's KV events leave it on sockets of their own (event_feed.h), on the same host.
+//
 // A paced engine answers on as many loops as it is given. A simulated one has one scheduler per
 // rank that all its requests meet in, so it runs on one loop, whatever `threads` says.
 //

@@ -61,6 +61,46 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
   return MetricsAnswer(out);
 }
 
+// Of the endpoint: tcp://HOST:PORT.
+std::string_view EventHost(const EventFeed& feed) {
+  if (!feed.places(0).dial) return "*";
+  std::string_view host = feed.places(0).publish;
+  host = host.substr(0, host.rfind(':'));
+  return host.substr(host.rfind('/') + 1);
+}
+
+// As it would have been given to the engine, in a string.
+std::string EventsConfig(const EventFeed& feed) {
+  const EventPlaces& places = feed.places(0);
+  JsonWriter w;
+  w.BeginObject().Key("publisher").String("zmq").Key("endpoint");
+  w.String(places.dial ? places.publish : fmt::format("tcp://*:{}", feed.port(0)));
+  if (places.replay) {
+    w.Key("replay_endpoint").String(fmt::format("tcp://*:{}", feed.replay_port(0)));
+  }
+  w.Key("topic").String(feed.options().topic).EndObject();
+  return w.Take();
+}
+
+void AddEvents(JsonWriter& w, const MockOptions& options, const EngineRanks& ranks) {
+  const EventFeed* const feed = ranks.feed();
+  if (feed == nullptr) {
+    w.Key("kv_events_config").Null().Key("kv_events").Null();
+    return;
+  }
+  w.Key("kv_events_config").String(EventsConfig(*feed)).Key("kv_events").BeginObject();
+  w.Key("publisher").String("zmq").Key("endpoint_host").String(EventHost(*feed));
+  w.Key("endpoint_port_base").Unsigned(feed->port(0)).Key("topic").String(feed->options().topic);
+  w.Key("block_size").Unsigned(BlockSizeOf(options)).Key("dp_size").Unsigned(ranks.size());
+  w.Key("replay_endpoint_port_base");
+  if (feed->places(0).replay) {
+    w.Unsigned(feed->replay_port(0));
+  } else {
+    w.Null();
+  }
+  w.EndObject();
+}
+
 std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   JsonWriter w;
   w.BeginObject().Key("model_path").String(options.models.front());
@@ -69,8 +109,9 @@ std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   w.Key("max_total_num_tokens").Unsigned(ranks.at(0).core().capacity_tokens());
   w.Key("context_length").Unsigned(MaxModelLength(options));
   w.Key("max_running_requests").Unsigned(options.max_num_seqs);
-  w.Key("dp_size").Unsigned(ranks.size()).Key("kv_events_config").Null();
-  w.Key("kv_events").Null().Key("speculative_algorithm").Null();
+  w.Key("dp_size").Unsigned(ranks.size());
+  AddEvents(w, options, ranks);
+  w.Key("speculative_algorithm").Null();
   w.Key("version").String(kSglangVersion).EndObject();
   return w.Take();
 }

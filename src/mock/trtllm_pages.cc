@@ -67,7 +67,10 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
 std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& options,
                                  EngineRanks* ranks) {
   if (request.Is("GET", "/server_info")) return JsonAnswer(200, R"({"disaggregated_params":null})");
-  if (request.Is("POST", "/kv_cache_events")) return JsonAnswer(200, "[]");
+  if (request.Is("POST", "/kv_cache_events")) {
+    const bool told = ranks != nullptr && ranks->feed() != nullptr;
+    return JsonAnswer(200, told ? ranks->feed()->Poll() : "[]");
+  }
   if (ranks == nullptr) return std::nullopt;
   if (request.Is("GET", "/metrics")) return JsonAnswer(200, Iterations(options, *ranks));
   if (request.Is("GET", "/prometheus/metrics")) return Metrics(options, *ranks);

@@ -80,18 +80,35 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
   return MetricsAnswer(out);
 }
 
-// The defaults of an engine whose events are off.
+// The first part of what an engine tells about a rank's events: where they are.
+void AddEventPlaces(JsonWriter& w, const EventFeed& feed, size_t rank) {
+  const EventPlaces& places = feed.places(rank);
+  w.Key("enable_kv_cache_events").Bool(true).Key("publisher").String("zmq").Key("endpoint");
+  w.String(places.dial ? places.publish : fmt::format("tcp://*:{}", feed.port(rank)));
+  w.Key("replay_endpoint");
+  if (places.replay) {
+    w.String(fmt::format("tcp://*:{}", feed.replay_port(rank)));
+  } else {
+    w.Null();
+  }
+}
+
+void AddNoEvents(JsonWriter& w, size_t rank) {
+  w.Key("enable_kv_cache_events").Bool(false).Key("publisher").String("null");
+  w.Key("endpoint").String(fmt::format("tcp://*:{}", 5557 + rank)).Key("replay_endpoint").Null();
+}
+
 std::string EventSources(const EngineRanks& ranks) {
+  const EventFeed* const feed = ranks.feed();
+  const KvEventOptions events = feed != nullptr ? feed->options() : KvEventOptions();
   JsonWriter w;
   w.BeginObject();
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    w.Key(fmt::format("{}", rank)).BeginObject().Key("enable_kv_cache_events").Bool(false);
-    w.Key("publisher")
-        .String("null")
-        .Key("endpoint")
-        .String(fmt::format("tcp://*:{}", 5557 + rank));
-    w.Key("replay_endpoint").Null().Key("buffer_steps").Int(10000).Key("hwm").Int(100000);
-    w.Key("max_queue_size").Int(100000).Key("topic").String("").EndObject();
+    w.Key(fmt::format("{}", rank)).BeginObject();
+    if (feed != nullptr) AddEventPlaces(w, *feed, rank);
+    if (feed == nullptr) AddNoEvents(w, rank);
+    w.Key("buffer_steps").Unsigned(events.buffer_steps).Key("hwm").Int(100000);
+    w.Key("max_queue_size").Int(100000).Key("topic").String(events.topic).EndObject();
   }
   w.EndObject();
   return w.Take();

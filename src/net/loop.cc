@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include "base/check.h"
 
@@ -69,6 +70,7 @@ void Loop::Run() {
       Handle(*static_cast<Source*>(events[static_cast<size_t>(i)].data.ptr),
              events[static_cast<size_t>(i)].events);
     }
+    RetryReaders();
     timers_.Advance(now_);
     ResumeInterrupted();
     RunPosted();
@@ -80,7 +82,8 @@ void Loop::Run() {
 int Loop::WaitMilliseconds() {
   // Work that was posted or interrupted outside a turn (before Run, or by RunPosted) must not
   // sleep.
-  if (!interrupted_.empty() || posted_any_.load(std::memory_order_acquire)) return 0;
+  if (!interrupted_.empty() || !retries_.empty()) return 0;
+  if (posted_any_.load(std::memory_order_acquire)) return 0;
   const auto wait = timers_.UntilNext(Now());  // the turn itself may have taken long
   if (!wait) return -1;
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(*wait).count());
@@ -112,6 +115,15 @@ void Loop::Advance(IoOperation*& slot) {
   }
   operation.timer_.Disarm();
   operation.waiting_.resume();
+}
+
+// A source that was released meanwhile has no reader; one that was given away again loses nothing
+// by an attempt too many.
+void Loop::RetryReaders() {
+  const std::vector<Source*> now = std::exchange(retries_, {});
+  for (Source* const source : now) {
+    if (source->reader != nullptr) Advance(source->reader);
+  }
 }
 
 void Loop::ResumeInterrupted() {
@@ -171,6 +183,15 @@ void Loop::Release(Source& source) {
   source = Source{};
   released_.push_back(&source);
 }
+
+Source& Loop::RegisterInput(int fd) { return Register(fd, EPOLLIN | EPOLLET); }
+
+void Loop::Forget(Source& source) {
+  CHECK(epoll_ctl(epoll_, EPOLL_CTL_DEL, source.fd, nullptr) == 0);
+  Release(source);
+}
+
+void Loop::Retry(Source& source) { retries_.push_back(&source); }
 
 void Loop::Cancel(Source& source) {
   if (source.reader != nullptr) source.reader->Interrupt(IoStatus::kCancelled);

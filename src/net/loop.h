@@ -147,8 +147,17 @@ class Loop {
   Source& Register(int fd);
   void Release(Source& source);
 
+  // The same for a descriptor of a library that closes it in its own time: only input is announced,
+  // and Forget() takes it out of epoll.
+  Source& RegisterInput(int fd);
+  void Forget(Source& source);
+
   // Ends whatever waits on the source, in this turn but not inside this call.
   void Cancel(Source& source);
+
+  // Lets what waits for the source's input try again although the descriptor has announced nothing,
+  // with the next turn and not inside this call.
+  void Retry(Source& source);
 
  private:
   friend class IoOperation;
@@ -156,6 +165,7 @@ class Loop {
   Source& Register(int fd, uint32_t events);
   void Handle(Source& source, uint32_t events);
   void Advance(IoOperation*& slot);
+  void RetryReaders();
   void ResumeInterrupted();
   void RunPosted();
   int WaitMilliseconds();
@@ -169,6 +179,7 @@ class Loop {
   std::vector<Source*> free_;
   std::vector<Source*> released_;  // in this turn; free once it is over
   std::vector<IoOperation*> interrupted_;
+  std::vector<Source*> retries_;
 
   std::atomic<bool> stopping_{
       false};  // read by Run(), written by Stop(), which then wakes the loop

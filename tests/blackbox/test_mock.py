@@ -239,14 +239,14 @@ def test_vllms_metrics_have_vllms_names(simulated):
 
 
 def test_vllm_says_where_its_events_are(simulated):
-    sources = simulated(dp_size=2).get("/kv_event_sources").json()
+    sources = simulated(dp_size=2, kv_events="off").get("/kv_event_sources").json()
     assert set(sources) == {"0", "1"}
     assert sources["1"]["publisher"] == "null"
     assert sources["1"]["enable_kv_cache_events"] is False
 
 
 def test_sglang_has_a_face_of_its_own(simulated):
-    worker = simulated(engine="sglang", block_size=64)
+    worker = simulated(engine="sglang", block_size=64, kv_events="off")
     info = worker.get("/server_info").json()
     assert info == worker.get("/get_server_info").json()
     assert (info["page_size"], info["dp_size"], info["kv_events"]) == (64, 1, None)

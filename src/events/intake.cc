@@ -1,0 +1,215 @@
+#include "events/intake.h"
+
+#include <algorithm>
+#include <future>
+
+#include "events/poll_stream.h"
+#include "events/zmq_stream.h"
+
+namespace fathom {
+namespace {
+
+constexpr Duration kTick = std::chrono::milliseconds(50);
+constexpr Duration kHousekeeping = std::chrono::seconds(5);
+// How often a worker whose streams all flow is asked whether anything has changed.
+constexpr Duration kContent = std::chrono::seconds(30);
+constexpr Duration kPatienceAtTheEnd = std::chrono::seconds(5);
+
+}  // namespace
+
+Intake::Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint find_endpoint,
+               Resolver& resolver, CacheIndex& index, FeedBoard& board, Log& log)
+    : fleet_(fleet),
+      find_endpoint_(std::move(find_endpoint)),
+      seat_(index.epochs()),
+      context_{.loop = loop_,
+               .zmq = zmq_,
+               .resolver = resolver,
+               .index = index,
+               .seat = seat_,
+               .board = board,
+               .log = log,
+               .options = options},
+      reader_(fleet) {}
+
+Result<std::unique_ptr<Intake>> Intake::Create(const IntakeOptions& options, const Fleet& fleet,
+                                               FindEndpoint find_endpoint, Resolver& resolver,
+                                               CacheIndex& index, FeedBoard& board, Log& log) {
+  std::unique_ptr<Intake> intake(
+      new Intake(options, fleet, std::move(find_endpoint), resolver, index, board, log));
+  if (!options.bind.empty()) {
+    TRY(intake->bound_, BoundStream::Open(intake->context_));
+  }
+  return intake;
+}
+
+void Intake::Start() {
+  loop_.Post([this] {
+    if (bound_) Spawn(Keep(bound_));
+    Spawn(Watch());
+  });
+  thread_ = std::thread([this] { loop_.Run(); });
+}
+
+// Sockets must be closed before their context goes, and holdings given back before the index goes.
+void Intake::Stop() {
+  if (!thread_.joinable()) return;
+  auto idle = std::make_shared<std::promise<void>>();
+  loop_.Post([this, idle] {
+    on_idle_ = [idle] { idle->set_value(); };
+    StopAll();
+  });
+  idle->get_future().wait_for(kPatienceAtTheEnd);
+  loop_.Stop();
+  thread_.join();
+}
+
+void Intake::StopAll() {
+  stopping_ = true;
+  for (auto& [id, feed] : feeds_) Abandon(*feed);
+  feeds_.clear();
+  if (bound_) bound_->Stop();
+  bound_.reset();
+  if (running_ == 0) on_idle_();
+}
+
+// --- workers ------------------------------------------------------------------------------------
+
+Task<void> Intake::Watch() {
+  TimePoint housekeeping = loop_.now() + kHousekeeping;
+  while (!stopping_) {
+    FollowFleet();
+    if (loop_.now() >= housekeeping) {
+      housekeeping = loop_.now() + kHousekeeping;
+      for (auto& [id, feed] : feeds_) {
+        for (const Followed& followed : feed->streams) followed.stream->Tick();
+      }
+      if (bound_) bound_->Tick();
+      context_.index.epochs().Collect();
+    }
+    co_await loop_.Sleep(kTick);
+  }
+}
+
+void Intake::FollowFleet() {
+  if (fleet_.version() == seen_version_) return;
+  seen_version_ = fleet_.version();
+  const auto fleet = reader_.Get();
+  for (auto it = feeds_.begin(); it != feeds_.end();) {
+    // One that left and came back meanwhile is another worker.
+    const Member* const member = fleet->Find(it->first);
+    if (member != nullptr && member->worker == it->second->owner.worker) {
+      ++it;
+      continue;
+    }
+    Abandon(*it->second);
+    it = feeds_.erase(it);
+  }
+  std::vector<StreamOwner> owners;
+  for (const Member& member : fleet->members()) {
+    const WorkerId id = member.worker->id();
+    if (!feeds_.contains(id)) {
+      auto endpoint = find_endpoint_(id);
+      if (!endpoint) continue;
+      auto feed = std::make_shared<Feed>();
+      feed->owner = {member.worker, std::move(endpoint)};
+      feeds_.emplace(id, feed);
+      Spawn(LookAfter(feed));
+    }
+    owners.push_back(feeds_.at(id)->owner);
+  }
+  if (bound_) bound_->SetOwners(std::move(owners));
+}
+
+Task<void> Intake::LookAfter(std::shared_ptr<Feed> feed) {
+  while (!feed->gone) {
+    auto finding = FindSources(context_, feed->owner);
+    SourcePlan plan = co_await finding;
+    if (feed->gone) co_return;
+    Carry(*feed, std::move(plan));
+    if (feed->polled) co_return;  // it goes on by itself, and asking would take its events away
+    const bool content =
+        !feed->streams.empty() && std::ranges::all_of(feed->streams, [](const Followed& followed) {
+          return followed.stream->connected();
+        });
+    co_await loop_.Sleep(content ? kContent : context_.options.look_again);
+  }
+}
+
+// Makes what is followed what should be.
+void Intake::Carry(Feed& feed, SourcePlan plan) {
+  if (!plan.final && !feed.streams.empty()) return;  // it is away; what it said before still holds
+  if (plan.poll) {
+    feed.polled = true;
+    auto stream = std::make_shared<PollStream>(context_, feed.owner, *std::move(plan.poll));
+    feed.streams.push_back({{}, stream});
+    Spawn(KeepPolling(stream));
+    context_.log.Info("Polling KV events", {{"worker_id", feed.owner.worker->id().value()},
+                                            {"url", feed.owner.worker->spec().url}});
+    return;
+  }
+  std::erase_if(feed.streams, [&](const Followed& followed) {
+    if (std::ranges::find(plan.sources, followed.source) != plan.sources.end()) return false;
+    followed.stream->Stop();
+    return true;
+  });
+  for (const EventSource& source : plan.sources) {
+    const bool known = std::ranges::any_of(
+        feed.streams, [&](const Followed& followed) { return followed.source == source; });
+    if (!known) Follow(feed, source);
+  }
+  if (plan.sources.empty() && !plan.problem.empty()) Explain(feed, plan.problem);
+}
+
+void Intake::Follow(Feed& feed, const EventSource& source) {
+  if (source.dials_out) {
+    if (context_.options.bind.empty()) {
+      Explain(feed, "the engine connects its publisher to " + source.endpoint +
+                        " instead of binding it; bind it (tcp://*:PORT), or start the router with "
+                        "--kv-events-bind");
+    }
+    return;
+  }
+  auto stream = ZmqStream::Open(context_, feed.owner, source);
+  if (!stream) return Explain(feed, stream.error().what);
+  feed.streams.push_back({source, *stream});
+  Spawn(Keep(*stream));
+  context_.log.Info("Following KV events", {{"worker_id", feed.owner.worker->id().value()},
+                                            {"url", feed.owner.worker->spec().url},
+                                            {"dp_rank", source.rank},
+                                            {"endpoint", source.endpoint},
+                                            {"replay", source.replay},
+                                            {"topic", source.topic}});
+}
+
+void Intake::Explain(Feed& feed, const std::string& problem) {
+  if (feed.said == problem) return;
+  feed.said = problem;
+  context_.log.Warn("No KV events from a worker; its cache is not known",
+                    {{"worker_id", feed.owner.worker->id().value()},
+                     {"url", feed.owner.worker->spec().url},
+                     {"cause", problem}});
+}
+
+void Intake::Abandon(Feed& feed) {
+  feed.gone = true;
+  for (const Followed& followed : feed.streams) followed.stream->Stop();
+  feed.streams.clear();
+}
+
+Task<void> Intake::Keep(std::shared_ptr<Stream> stream) {
+  ++running_;
+  auto running = stream->Run();
+  co_await running;
+  stream.reset();
+  --running_;
+  if (stopping_ && running_ == 0) on_idle_();
+}
+
+// Nobody waits for its last answer.
+Task<void> Intake::KeepPolling(std::shared_ptr<Stream> stream) {
+  auto running = stream->Run();
+  co_await running;
+}
+
+}  // namespace fathom

@@ -1,0 +1,128 @@
+#include "events/rank_feed.h"
+
+namespace fathom {
+
+void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
+  if (batch.rank) SetRank(*batch.rank);
+  status_->malformed_events.Add(batch.malformed);
+  status_->ignored_events.Add(batch.ignored);
+  Apply(batch.events, now);
+}
+
+void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
+  for (const CacheEvent& event : events) {
+    if (const auto* removed = std::get_if<RemovedEvent>(&event)) {
+      const CachePart part{removed->tier, removed->group};
+      if (part != removals_from_) FlushRemovals();
+      removals_from_ = part;
+      removals_.insert(removals_.end(), removed->hashes.begin(), removed->hashes.end());
+      continue;
+    }
+    FlushRemovals();
+    if (const auto* stored = std::get_if<StoredEvent>(&event)) {
+      Apply(*stored, now);
+    } else {
+      status_->clears.Add(1);
+      if (holdings_) holdings_->Clear();
+    }
+  }
+  FlushRemovals();
+  status_->last_event.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  CopyCounts();
+}
+
+void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
+  const BlockShape shape{.size = event.block_size, .pairs = event.pairs};
+  if (!holdings_) {
+    const RankLabel label{status_->worker.value(),
+                          status_->dp_rank.load(std::memory_order_relaxed)};
+    holdings_ = index_.Open(label, shape, seat_);
+    if (!holdings_) {
+      earlier_.refused += event.hashes.size();
+      return;
+    }
+    status_->block_size.Set(shape.size);
+  }
+  if (holdings_->shape() != shape) {
+    status_->other_block_size.Add(1);
+    return;
+  }
+  StoredRun run{.parent = event.parent,
+                .hashes = event.hashes,
+                .tokens = event.tokens,
+                .locals = {},
+                .extra = event.extra,
+                .seed = NamespaceSeed(event.lora, event.salt),
+                .part = {event.tier, event.group},
+                .kind = event.kind,
+                .window = event.window};
+  holdings_->Store(run, now);
+}
+
+void RankFeed::FlushRemovals() {
+  if (!removals_.empty() && holdings_) {
+    holdings_->Remove(removals_, removals_from_);
+  } else {
+    earlier_.unknown_removed += removals_.size();
+  }
+  removals_.clear();
+}
+
+void RankFeed::Reset() {
+  CloseHoldings();
+  status_->resets.Add(1);
+  status_->block_size.Set(0);
+  CopyCounts();
+}
+
+void RankFeed::ExpireOrphans(TimePoint now) {
+  if (!holdings_) return;
+  holdings_->ExpireOrphans(now);
+  CopyCounts();
+}
+
+void RankFeed::SetRank(uint32_t rank) {
+  if (status_->dp_rank.load(std::memory_order_relaxed) == rank) return;
+  status_->dp_rank.store(rank, std::memory_order_relaxed);
+  CloseHoldings();
+}
+
+void RankFeed::CloseHoldings() {
+  if (!holdings_) return;
+  const HoldingCounters& c = holdings_->counters();
+  earlier_.stored += c.stored.value();
+  earlier_.removed += c.removed.value();
+  earlier_.copies += c.copies.value();
+  earlier_.unknown_removed += c.unknown_removed.value();
+  earlier_.parked += c.parked.value();
+  earlier_.adopted += c.adopted.value();
+  earlier_.lost_orphans += c.lost_orphans.value();
+  earlier_.conflicts += c.conflicts.value();
+  earlier_.evicted += c.evicted.value();
+  earlier_.refused += c.refused.value();
+  earlier_.unsupported += c.unsupported.value();
+  holdings_.reset();
+}
+
+void RankFeed::CopyCounts() {
+  static const HoldingCounters kNothing;
+  const HoldingCounters& c = holdings_ ? holdings_->counters() : kNothing;
+  status_->stored_blocks.Set(earlier_.stored + c.stored.value());
+  status_->removed_blocks.Set(earlier_.removed + c.removed.value());
+  status_->copies.Set(earlier_.copies + c.copies.value());
+  status_->unknown_removed.Set(earlier_.unknown_removed + c.unknown_removed.value());
+  status_->parked_blocks.Set(earlier_.parked + c.parked.value());
+  status_->adopted_blocks.Set(earlier_.adopted + c.adopted.value());
+  status_->lost_orphans.Set(earlier_.lost_orphans + c.lost_orphans.value());
+  status_->conflicts.Set(earlier_.conflicts + c.conflicts.value());
+  status_->evicted_blocks.Set(earlier_.evicted + c.evicted.value());
+  status_->refused_blocks.Set(earlier_.refused + c.refused.value());
+  status_->unsupported_blocks.Set(earlier_.unsupported + c.unsupported.value());
+  status_->blocks.Set(c.held.value());
+  status_->ghosts.Set(c.ghosts.value());
+  status_->orphans.Set(c.orphans.value());
+  status_->cache_parts.Set(c.lanes.value());
+  status_->unsupported_groups.Set(c.unsupported_groups.value());
+}
+
+}  // namespace fathom

@@ -1,0 +1,208 @@
+#include "events/stream_follower.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <utility>
+
+namespace fathom {
+namespace {
+
+// A batch that a gap was found with is asked for at most so often.
+constexpr uint32_t kMostAttempts = 3;
+
+// Batches carry the engine's clock, so two of them are never alike by chance.
+uint64_t FingerprintOf(std::string_view payload) {
+  return XXH3_64bits(payload.data(), payload.size());
+}
+
+}  // namespace
+
+std::string_view Name(ResetCause cause) {
+  switch (cause) {
+    case ResetCause::kRestart:
+      return "restart";
+    case ResetCause::kLostBatches:
+      return "lost_batches";
+    case ResetCause::kReconnect:
+      return "reconnect";
+    case ResetCause::kMalformed:
+      return "malformed";
+  }
+  return "unknown";
+}
+
+// --- what was seen ------------------------------------------------------------------------------
+
+bool StreamFollower::Seen(uint64_t sequence, uint64_t fingerprint) const {
+  if (sequence >= replayed_from_ && sequence - replayed_from_ < replayed_.size()) {
+    return replayed_[sequence - replayed_from_] == fingerprint;
+  }
+  const Mark& mark = recent_[sequence % kRecent];
+  return mark.sequence == sequence && mark.fingerprint == fingerprint;
+}
+
+void StreamFollower::Remember(uint64_t sequence, uint64_t fingerprint) {
+  recent_[sequence % kRecent] = {sequence, fingerprint};
+  if (!repairing() || replayed_.size() == kMostReplayed) return;
+  if (replayed_.empty() || sequence != replayed_from_ + replayed_.size()) {
+    replayed_.clear();
+    replayed_from_ = sequence;
+  }
+  replayed_.push_back(fingerprint);
+}
+
+// --- live ---------------------------------------------------------------------------------------
+
+void StreamFollower::Connected() {
+  const bool again = std::exchange(connected_, true);
+  if (again) ++counts_.reconnects;
+  if (repairing()) {
+    verify_again_ = true;
+  } else if (!next_) {
+    if (has_replay_) Begin(Replay::kJoin, 0);
+  } else if (again && has_replay_) {
+    Begin(Replay::kVerify, *next_ - 1);
+  } else if (again) {
+    next_.reset();
+    actions_.Reset(ResetCause::kReconnect, 0);
+  }
+}
+
+void StreamFollower::Live(uint64_t sequence, std::string_view payload) {
+  if (!next_) {
+    StartAt(sequence, payload);
+  } else if (sequence == *next_) {
+    replayed_.clear();  // caught up
+    Take(sequence, payload);
+  } else if (sequence > *next_) {
+    Repair(sequence, payload);
+  } else if (Seen(sequence, FingerprintOf(payload))) {
+    ++counts_.duplicates;
+  } else if (has_replay_) {
+    waiting_ = {sequence, std::string(payload)};
+    BeginAgain(ResetCause::kRestart);
+    Begin(Replay::kJoin, 0);
+  } else {
+    BeginAgain(ResetCause::kRestart);
+    StartAt(sequence, payload);
+  }
+}
+
+// The next in line.
+void StreamFollower::Take(uint64_t sequence, std::string_view payload) {
+  next_ = sequence + 1;
+  Remember(sequence, FingerprintOf(payload));
+  if (actions_.Apply(sequence, payload)) {
+    ++counts_.batches;
+    return;
+  }
+  // What it said is unknown, so what we know may be false.
+  ++counts_.malformed;
+  actions_.Reset(ResetCause::kMalformed, 1);
+}
+
+void StreamFollower::StartAt(uint64_t sequence, std::string_view payload) {
+  next_ = sequence;
+  Take(sequence, payload);
+}
+
+// Batches before this one are gone for good.
+void StreamFollower::Lose(uint64_t sequence, std::string_view payload) {
+  counts_.lost += sequence - *next_;
+  actions_.Reset(ResetCause::kLostBatches, sequence - *next_);
+  StartAt(sequence, payload);
+}
+
+void StreamFollower::Repair(uint64_t sequence, std::string_view payload) {
+  if (attempts_ == 0) ++counts_.gaps;
+  if (!has_replay_ || attempts_ == kMostAttempts) {
+    attempts_ = 0;
+    Lose(sequence, payload);
+    return;
+  }
+  ++attempts_;
+  waiting_ = {sequence, std::string(payload)};
+  Begin(Replay::kGap, *next_);
+}
+
+void StreamFollower::BeginAgain(ResetCause cause) {
+  if (cause == ResetCause::kRestart) ++counts_.restarts;
+  next_.reset();
+  replayed_.clear();
+  recent_.fill({});
+  actions_.Reset(cause, 0);
+}
+
+// --- replay -------------------------------------------------------------------------------------
+
+void StreamFollower::Begin(Replay replay, uint64_t from) {
+  replay_ = replay;
+  first_reply_ = true;
+  ignore_rest_ = false;
+  ++counts_.replays;
+  actions_.AskReplay(from);
+}
+
+void StreamFollower::Replayed(uint64_t sequence, std::string_view payload) {
+  if (!repairing() || ignore_rest_) return;
+  const bool first = std::exchange(first_reply_, false);
+  if (first && replay_ == Replay::kVerify) {
+    if (Seen(sequence, FingerprintOf(payload))) return;
+    BeginAgain(ResetCause::kRestart);
+    ignore_rest_ = true;
+    join_next_ = true;
+    return;
+  }
+  if (!next_) {
+    StartAt(sequence, payload);
+  } else if (sequence == *next_) {
+    if (replay_ != Replay::kJoin) ++counts_.repaired;
+    Take(sequence, payload);
+  } else if (sequence > *next_) {
+    Lose(sequence, payload);
+  }
+}
+
+void StreamFollower::ReplayEnded() {
+  if (!repairing()) return;
+  // Nothing at all, although the process that we knew would have had its last batch.
+  if (replay_ == Replay::kVerify && first_reply_) {
+    BeginAgain(ResetCause::kRestart);
+    join_next_ = true;
+  }
+  Finish();
+}
+
+void StreamFollower::ReplayFailed() {
+  if (!repairing()) return;
+  ++counts_.replay_failures;
+  if (replay_ == Replay::kVerify) BeginAgain(ResetCause::kReconnect);
+  join_next_ = false;
+  verify_again_ = false;
+  attempts_ = kMostAttempts;  // the batch that waits is taken as it is
+  Finish();
+  attempts_ = 0;
+}
+
+void StreamFollower::Finish() {
+  replay_ = Replay::kNone;
+  if (std::exchange(join_next_, false)) {
+    Begin(Replay::kJoin, 0);
+    return;
+  }
+  if (std::exchange(verify_again_, false)) {
+    if (next_) {
+      Begin(Replay::kVerify, *next_ - 1);
+    } else {
+      Begin(Replay::kJoin, 0);
+    }
+    return;
+  }
+  if (!waiting_) return;
+  const Batch batch = std::move(*std::exchange(waiting_, std::nullopt));
+  Live(batch.sequence, batch.payload);
+  if (!repairing()) attempts_ = 0;
+}
+
+}  // namespace fathom

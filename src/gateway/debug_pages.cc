@@ -1,0 +1,194 @@
+#include "gateway/debug_pages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "codec/json.h"
+#include "gateway/openai_error.h"
+#include "tokens/block_hash.h"
+
+namespace fathom {
+namespace {
+
+struct LookupQuestion {
+  std::string model;
+  std::vector<TokenId> tokens;
+  std::string lora;
+  std::string salt;
+};
+
+Result<void> ReadText(const Json& json, std::string_view key, std::string& into) {
+  const Json* const value = json.Find(key);
+  if (value == nullptr || value->is_null()) return {};
+  if (value->string() == nullptr) return Fail(Blame::kCaller, "'{}' must be a string", key);
+  into = *value->string();
+  return {};
+}
+
+Result<LookupQuestion> ReadQuestion(std::string_view body) {
+  TRY(const Json json, Json::Parse(body));
+  LookupQuestion question;
+  TRY_VOID(ReadText(json, "model", question.model));
+  TRY_VOID(ReadText(json, "lora", question.lora));
+  TRY_VOID(ReadText(json, "salt", question.salt));
+  const Json* const tokens = json.Find("tokens");
+  if (tokens == nullptr || tokens->array() == nullptr) {
+    return Fail(Blame::kCaller, R"('tokens' must be an array of token ids)");
+  }
+  question.tokens.reserve(tokens->array()->size());
+  for (const Json& token : *tokens->array()) {
+    const auto id = token.unsigned_integer();
+    if (!id || *id > std::numeric_limits<TokenId>::max()) {
+      return Fail(Blame::kCaller, "'tokens' has an element that is no token id (at {})",
+                  question.tokens.size());
+    }
+    question.tokens.push_back(static_cast<TokenId>(*id));
+  }
+  return question;
+}
+
+bool Serves(const Member& member, const std::string& model) {
+  return model.empty() || member.any_model || std::ranges::binary_search(member.models, model);
+}
+
+double AgeSeconds(const FeedStatus& feed) {
+  const int64_t at = feed.last_event.load(std::memory_order_relaxed);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return Seconds(now - Duration(at));
+}
+
+void WriteDepth(JsonWriter& w, const CacheReader::Found* found) {
+  static const CacheReader::Found kNothing;
+  const CacheReader::Found& depth = found != nullptr ? *found : kNothing;
+  w.Key("cached_tokens").Unsigned(depth.tokens[0]);
+  // In this tier or a faster one.
+  w.Key("tiers").BeginObject();
+  for (size_t tier = 0; tier < kTiers; ++tier) {
+    w.Key(Name(static_cast<Tier>(tier))).Unsigned(depth.tokens[tier]);
+  }
+  w.EndObject();
+}
+
+void WriteFeed(JsonWriter& w, const FeedStatus& feed, const FleetSnapshot& fleet) {
+  const Member* const member = fleet.Find(feed.worker);
+  w.BeginObject().Key("worker").Unsigned(feed.worker.value());
+  w.Key("url");
+  member != nullptr ? w.String(member->worker->spec().url) : w.Null();
+  w.Key("rank").Unsigned(feed.dp_rank.load(std::memory_order_relaxed));
+  w.Key("source").String(feed.source);
+  w.Key("connected").Bool(feed.connected.load(std::memory_order_relaxed));
+  const int64_t sequence = feed.last_sequence.load(std::memory_order_relaxed);
+  w.Key("last_sequence");
+  sequence < 0 ? w.Null() : w.Int(sequence);
+  w.Key("last_event_age_seconds");
+  feed.last_event.load(std::memory_order_relaxed) == 0 ? w.Null() : w.Number(AgeSeconds(feed));
+  // Share of the cache groups whose reuse rule is known.
+  const double known = static_cast<double>(feed.cache_parts.Get());
+  const double unknown = static_cast<double>(feed.unsupported_groups.Get());
+  w.Key("credit").Number(known + unknown == 0 ? 1 : known / (known + unknown));
+#define FATHOM_WRITE_NUMBER(name, kind, help) w.Key(#name).Unsigned(feed.name.Get());
+  FATHOM_FEED_NUMBERS(FATHOM_WRITE_NUMBER)
+#undef FATHOM_WRITE_NUMBER
+  w.EndObject();
+}
+
+Answer NotFollowed() {
+  return OpenAiError(404, "no_index", "KV events are not followed here (--kv-events off)");
+}
+
+}  // namespace
+
+Answer DebugPages::Lookup(std::string_view body) {
+  if (context_.cache_index == nullptr) return NotFollowed();
+  const auto question = ReadQuestion(body);
+  if (!question) return OpenAiError(400, "bad_lookup", question.error().what);
+  const auto fleet = context_.fleet.Current();
+  if (!question->model.empty() && !fleet->KnowsModel(question->model)) {
+    return OpenAiError(404, "model_not_found",
+                       fmt::format("no worker serves the model '{}'", question->model), "model");
+  }
+  if (!reader_) reader_ = std::make_unique<CacheReader>(*context_.cache_index);
+  const auto found =
+      reader_->Match(question->tokens, NamespaceSeed(question->lora, question->salt));
+  JsonWriter w;
+  w.BeginObject().Key("ranks").BeginArray();
+  for (const auto& feed : context_.feeds->All()) {
+    const Member* const member = fleet->Find(feed->worker);
+    if (member == nullptr || !Serves(*member, question->model)) continue;
+    const RankLabel label{feed->worker.value(), feed->dp_rank.load(std::memory_order_relaxed)};
+    const auto depth = std::ranges::find(found, label, &CacheReader::Found::rank);
+    w.BeginObject().Key("worker").Unsigned(label.worker).Key("rank").Unsigned(label.dp_rank);
+    w.Key("block_size").Unsigned(feed->block_size.Get());
+    WriteDepth(w, depth == found.end() ? nullptr : &*depth);
+    w.EndObject();
+  }
+  w.EndArray().EndObject();
+  return {.body = w.Take()};
+}
+
+Answer DebugPages::Index() const {
+  if (context_.cache_index == nullptr) return NotFollowed();
+  const CacheIndex& index = *context_.cache_index;
+  const auto feeds = context_.feeds->All();
+  uint64_t held = 0;
+  uint64_t orphans = 0;
+  for (const auto& feed : feeds) {
+    held += feed->blocks.Get();
+    orphans += feed->orphans.Get();
+  }
+  size_t blocks = 0;
+  JsonWriter shapes;
+  shapes.BeginArray();
+  for (size_t i = 0; i < index.shapes(); ++i) {
+    const size_t here = index.at(i).CountBlocks();
+    blocks += here;
+    shapes.BeginObject().Key("block_size").Unsigned(index.at(i).shape().size);
+    shapes.Key("pairs").Bool(index.at(i).shape().pairs);
+    shapes.Key("blocks").Unsigned(here).Key("ranks").Unsigned(index.at(i).ranks()).EndObject();
+  }
+  shapes.EndArray();
+  JsonWriter w;
+  w.BeginObject().Key("blocks").Unsigned(blocks).Key("held").Unsigned(held);
+  w.Key("orphans").Unsigned(orphans).Key("bytes").Unsigned(index.memory().bytes());
+  w.Key("max_bytes").Unsigned(index.memory().limit());
+  w.Key("shapes").Raw(shapes.Take());
+  w.Key("ranks").BeginArray();
+  const auto fleet = context_.fleet.Current();
+  for (const auto& feed : feeds) WriteFeed(w, *feed, *fleet);
+  w.EndArray().EndObject();
+  return {.body = w.Take()};
+}
+
+void CollectCacheMetrics(const FeedBoard& feeds, const CacheIndex& index, Exposition& out) {
+  out.AddGauge("kv_router_index_bytes", "Memory that the index of the workers' caches holds", {},
+               static_cast<double>(index.memory().bytes()));
+  out.AddGauge("kv_router_index_max_bytes", "What it may hold at most", {},
+               static_cast<double>(index.memory().limit()));
+  for (const auto& feed : feeds.All()) {
+    const Labels labels = {
+        {"worker", std::to_string(feed->worker.value())},
+        {"dp_rank", std::to_string(feed->dp_rank.load(std::memory_order_relaxed))}};
+    out.AddGauge("kv_router_feed_connected", "1 while a rank's event stream is connected", labels,
+                 feed->connected.load(std::memory_order_relaxed) ? 1 : 0);
+    if (feed->last_event.load(std::memory_order_relaxed) != 0) {
+      out.AddGauge("kv_router_feed_last_event_age_seconds", "Time since a rank's last event batch",
+                   labels, AgeSeconds(*feed));
+    }
+#define FATHOM_EXPOSE(name, kind, help)                                                         \
+  if constexpr (std::string_view(kind) == "counter") {                                          \
+    out.AddCounter("kv_router_feed_" #name "_total", help, labels,                              \
+                   static_cast<double>(feed->name.Get()));                                      \
+  } else {                                                                                      \
+    out.AddGauge("kv_router_feed_" #name, help, labels, static_cast<double>(feed->name.Get())); \
+  }
+    FATHOM_FEED_NUMBERS(FATHOM_EXPOSE)
+#undef FATHOM_EXPOSE
+  }
+}
+
+}  // namespace fathom

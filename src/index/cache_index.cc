@@ -1,0 +1,54 @@
+#include "index/cache_index.h"
+
+#include <algorithm>
+
+namespace fathom {
+
+CacheIndex::~CacheIndex() {
+  for (size_t i = 0; i < shapes(); ++i) delete indexes_[i].load(std::memory_order_acquire);
+}
+
+PrefixIndex* CacheIndex::Find(BlockShape shape) {
+  const size_t count = count_.load(std::memory_order_relaxed);
+  for (size_t i = 0; i < count; ++i) {
+    PrefixIndex* const index = indexes_[i].load(std::memory_order_relaxed);
+    if (index->shape() == shape) return index;
+  }
+  if (count == kMostShapes || shape.size == 0) return nullptr;
+  auto* const made = new PrefixIndex(shape, epochs_, meter_, secret_ + count);
+  indexes_[count].store(made, std::memory_order_release);
+  count_.store(count + 1, std::memory_order_release);
+  return made;
+}
+
+std::unique_ptr<RankHoldings> CacheIndex::Open(RankLabel label, BlockShape shape,
+                                               Epochs::Seat& seat) {
+  const std::lock_guard lock(mutex_);
+  PrefixIndex* const index = Find(shape);
+  return index == nullptr ? nullptr : index->AddRank(label, seat);
+}
+
+std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> tokens,
+                                                       uint64_t seed) {
+  found_.clear();
+  for (size_t i = 0; i < index_.shapes(); ++i) {
+    const PrefixIndex& index = index_.at(i);
+    if (i == readers_.size()) readers_.push_back(std::make_unique<IndexReader>(index));
+    const BlockShape shape = index.shape();
+    KeyChain keys(tokens, shape, seed, keys_);
+    const size_t most = shape.MostCached(tokens.size());
+    const std::span<const Depth> depths = readers_[i]->Match(keys);
+    for (uint32_t rank = 0; rank < depths.size(); ++rank) {
+      const auto label = index.Label(rank);
+      if (!label) continue;
+      Found found{.rank = *label, .block_size = shape.size};
+      for (size_t tier = 0; tier < kTiers; ++tier) {
+        found.tokens[tier] = std::min<size_t>(size_t{depths[rank].blocks[tier]} * shape.size, most);
+      }
+      found_.push_back(found);
+    }
+  }
+  return found_;
+}
+
+}  // namespace fathom

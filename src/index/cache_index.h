@@ -1,0 +1,70 @@
+// Everything that is known of the fleet's caches: one PrefixIndex per way of cutting prompts into
+// blocks, all within one limit of memory.
+//
+// Threads  Open() from any; for readers and writers see PrefixIndex.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "index/prefix_index.h"
+
+namespace fathom {
+
+class CacheIndex {
+ public:
+  // More kinds of blocks than a sane fleet has. They are not given back.
+  static constexpr size_t kMostShapes = 32;
+
+  CacheIndex(size_t max_bytes, uint64_t secret) : meter_(max_bytes), secret_(secret) {}
+  ~CacheIndex();
+  CacheIndex(const CacheIndex&) = delete;
+  CacheIndex& operator=(const CacheIndex&) = delete;
+
+  // Null when there are too many shapes or ranks. `seat` belongs to the thread that will write.
+  std::unique_ptr<RankHoldings> Open(RankLabel label, BlockShape shape, Epochs::Seat& seat);
+
+  size_t shapes() const { return count_.load(std::memory_order_acquire); }
+  const PrefixIndex& at(size_t i) const { return *indexes_[i].load(std::memory_order_acquire); }
+
+  Epochs& epochs() { return epochs_; }
+  const MemoryMeter& memory() const { return meter_; }
+
+ private:
+  PrefixIndex* Find(BlockShape shape);  // mutex_ held; makes it if it can
+
+  Epochs epochs_;
+  MemoryMeter meter_;
+  const uint64_t secret_;
+  std::mutex mutex_;
+  std::array<std::atomic<PrefixIndex*>, kMostShapes> indexes_{};  // the first count_ are set
+  std::atomic<size_t> count_{0};
+};
+
+// One thread's way to ask.
+class CacheReader {
+ public:
+  explicit CacheReader(const CacheIndex& index) : index_(index) {}
+
+  struct Found {
+    RankLabel rank;
+    uint32_t block_size = 0;
+    // Leading tokens of the prompt in this tier or a faster one, as many as a request would save.
+    std::array<size_t, kTiers> tokens{};
+  };
+  // Of every rank that is there; valid until the next call.
+  std::span<const Found> Match(std::span<const TokenId> tokens, uint64_t seed);
+
+ private:
+  const CacheIndex& index_;
+  std::vector<std::unique_ptr<IndexReader>> readers_;
+  std::vector<uint64_t> keys_;
+  std::vector<Found> found_;
+};
+
+}  // namespace fathom
