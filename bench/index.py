@@ -29,7 +29,7 @@ def unpack_trace():
 
 
 def print_row(name, cells):
-    print(f"{name:>30}" + "".join(f"{cell:>15}" for cell in cells))
+    print(f"{name:>30}" + "".join(f"{cell:>19}" for cell in cells))
 
 
 def print_reports(reports):

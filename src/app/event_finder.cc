@@ -63,9 +63,7 @@ Task<Result<FoundEvents>> TryPolling(Loop& loop, Resolver& resolver, const Endpo
   FoundEvents events;
   events.polled = true;
   events.first_answer = std::move(polled->body);
-  events.note =
-      "it is TensorRT-LLM and is polled; every event that is shown here is one that a router "
-      "polling the same engine does not get";
+  events.note = "it is TensorRT-LLM and is polled";
   co_return std::move(events);
 }
 

@@ -78,6 +78,11 @@ void EventListener::Stop(int status) {
 
 // One endpoint that cannot be followed is said and does not stop the others.
 Task<void> EventListener::Begin() {
+  if (options_.drain) {
+    note_(
+        "--drain: TensorRT-LLM hands out each event once; what is shown here, a router that polls "
+        "the same engine does not get");
+  }
   bool any = !options_.bind.empty() && BeginBound();
   for (const std::string& endpoint : options_.endpoints) {
     if (endpoint.starts_with("http")) {

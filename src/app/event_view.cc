@@ -88,10 +88,18 @@ std::string Group(const StoredEvent& event) {
   return {};
 }
 
+// "6 blocks", or "2 of 6 blocks" where only the last ones have names.
+std::string BlockCount(const StoredEvent& event) {
+  const BlockShape shape{.size = event.block_size, .pairs = event.pairs};
+  const size_t spanned = event.block_size == 0 ? 0 : shape.BlocksIn(event.tokens.size());
+  if (spanned <= event.hashes.size()) return Counted(event.hashes.size(), "block");
+  return fmt::format("{} of {}", event.hashes.size(), Counted(spanned, "block"));
+}
+
 std::string Time(double seconds) {
   if (std::abs(seconds) < 1) return fmt::format("{:.0f} ms", seconds * 1000);
   if (std::abs(seconds) < 1000) return fmt::format("{:.1f} s", seconds);
-  return fmt::format("{:.3g} s", seconds);
+  return fmt::format("{:.3g} h", seconds / 3600);
 }
 
 std::string Size(double bytes) {
@@ -163,9 +171,8 @@ std::string TextView::Prefix(const EventOrigin& origin, bool numbered) const {
 }
 
 std::string TextView::Describe(const StoredEvent& event) const {
-  std::string out = Paint(kGreen, fmt::format("+{} x{}", Counted(event.hashes.size(), "block"),
-                                              event.block_size)) +
-                    Hashes(event.hashes);
+  std::string out = Paint(kGreen, fmt::format("+{} x{}", BlockCount(event), event.block_size));
+  out += Hashes(event.hashes);
   out += event.parent ? fmt::format(" after {:016x}", *event.parent) : " from the start";
   out += fmt::format("  {} {}", Name(event.tier), Group(event));
   if (!event.lora.empty()) out += "  lora " + Printable(event.lora);

@@ -64,6 +64,15 @@ TEST(TextView, SaysWhatIsSpecialAboutABlock) {
   EXPECT_THAT(Text(BatchOf({event})), HasSubstr("group 2 of an unknown kind"));
 }
 
+TEST(TextView, SaysHowManyBlocksHaveNoName) {
+  StoredEvent event = Stored();
+  event.hashes = {7};
+  EXPECT_THAT(Text(BatchOf({event})), HasSubstr("+1 of 4 blocks x16 0000000000000007 after"));
+  event.hashes.clear();
+  event.block_size = 0;
+  EXPECT_THAT(Text(BatchOf({event})), HasSubstr("+0 blocks x0 after"));
+}
+
 TEST(TextView, ShowsTokensOnlyWhereItIsAskedFor) {
   const auto batch = BatchOf({Stored()});
   EXPECT_THAT(Text(batch), Not(HasSubstr("900")));

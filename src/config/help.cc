@@ -107,7 +107,7 @@ std::string_view SummaryOf(Command command) {
     case Command::kDemo:
       return "Runs a router, mock workers and traffic in one process.";
     case Command::kListen:
-      return "Shows the KV events of engines as they come.";
+      return "Shows the KV events of engines as they come, with times in UTC.";
   }
   CHECK(false);
 }

@@ -382,7 +382,7 @@ constexpr Option kOptions[] = {
      .positional = true},
     {.name = "bind", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
      .placeholder = "ENDPOINT",
-     .help = "Wait here, e.g. at tcp://*:5557, for engines that dial out."},
+     .help = "Wait at this address, such as tcp://*:5557, for engines that dial out."},
     {.name = "topic", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
      .placeholder = "PREFIX",
      .help = "Show topics that begin like this; if empty, the topic that the worker names, or "

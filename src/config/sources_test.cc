@@ -162,6 +162,15 @@ TEST(Flags, RefuseStrayArguments) {
             "'http://a:1': unexpected argument; did you mean --worker-urls http://a:1?");
 }
 
+TEST(Flags, LeaveTheOtherArgumentsToTheOptionThatTakesThem) {
+  const World world{.command = Command::kListen,
+                    .args = {"tcp://a:1", "--topic", "kv", "tcp://b:1", "--json"}};
+  EXPECT_THAT(world.Loaded().List("endpoints"), ElementsAre("tcp://a:1", "tcp://b:1"));
+  EXPECT_EQ(world.Loaded().Text("topic"), "kv");
+  const World dash{.command = Command::kListen, .args = {"-x"}};
+  EXPECT_EQ(dash.Refusal(), "-x: no such option; options are written --name");
+}
+
 TEST(Flags, RefuseAValueOutOfBounds) {
   EXPECT_EQ(Args({"--port", "70000"}).Refusal(), "--port=70000: must be between 0 and 65535");
   EXPECT_EQ(Args({"--port", "-1"}).Refusal(), "--port=-1: must be between 0 and 65535");

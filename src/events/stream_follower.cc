@@ -186,7 +186,7 @@ void StreamFollower::ReplayFailed() {
 }
 
 void StreamFollower::Finish() {
-  replay_ = Replay::kNone;
+  const Replay finished = std::exchange(replay_, Replay::kNone);
   if (std::exchange(join_next_, false)) {
     Begin(Replay::kJoin, 0);
     return;
@@ -201,6 +201,15 @@ void StreamFollower::Finish() {
   }
   if (!waiting_) return;
   const Batch batch = std::move(*std::exchange(waiting_, std::nullopt));
+  if (next_ && batch.sequence < *next_ && !Seen(batch.sequence, FingerprintOf(batch.payload))) {
+    // The replay came from another process than the batch that asked for it. After a join, the
+    // batch is the old one; after a gap, old and new are mixed up.
+    ++counts_.duplicates;
+    if (finished == Replay::kJoin) return;
+    BeginAgain(ResetCause::kRestart);
+    Begin(Replay::kJoin, 0);
+    return;
+  }
   Live(batch.sequence, batch.payload);
   if (!repairing()) attempts_ = 0;
 }

@@ -150,12 +150,34 @@ def test_without_a_replay_a_gap_empties_the_rank_and_is_said_once(rank_of):
     assert held(rank, *range(1, 30)) == [21, 22, 23, 24, 25]
     rank.expect(gaps=2, lost_batches=14, resets=2)
     said = rank.complaints()
-    assert len(said) == 2, "once for each gap"
-    assert all("7" in line for line in said), said
+    assert 1 <= len(said) <= 2, "at most once for each gap"
+    assert "7 batches" in said[0] and "replay_endpoint" in said[0], said
+
+
+def test_a_stream_full_of_gaps_does_not_fill_the_log(rank_of):
+    rank = rank_of(replay=False)
+    for number in range(300):
+        rank.publisher.publish(chain(number, 1))
+        rank.publisher.next += 1
+    rank.publisher.next -= 1
+    rank.catch_up()
+    rank.expect(gaps=299, lost_batches=299, resets=299, blocks=1)
+    assert 1 <= len(rank.complaints()) < 10
+
+
+def test_lost_batches_are_said_although_something_else_was_said_before(rank_of):
+    rank = rank_of(replay=False)
+    rank.publisher.send_frames(b"", b"not a batch")
+    rank.publisher.publish(chain(1, 2))
+    rank.publisher.next += 5
+    rank.publisher.publish(chain(2, 2))
+    rank.catch_up()
+    rank.expect(stray_messages=1, lost_batches=5)
+    eventually(lambda: any("5 batches" in line for line in rank.complaints()), "it is said")
 
 
 def test_a_batch_that_comes_twice_is_applied_once(rank_of):
-    rank = rank_of()
+    rank = rank_of(replay=False)
     payloads = [batch(chain(1, 2)), batch(chain(2, 2)), batch(removed([1001]))]
     for payload in payloads:
         rank.publisher.send(payload)
@@ -224,6 +246,18 @@ def test_a_new_process_that_is_ahead_of_the_old_one_is_noticed(rank_of):
     rank.catch_up()
     assert held(rank, *range(1, 30)) == list(range(11, 21))
     assert rank.state()["restarts"] >= 1
+
+
+def test_a_batch_that_nobody_stands_by_does_not_make_the_router_ask_forever(rank_of):
+    rank = rank_of()
+    for number in range(1, 6):
+        rank.publisher.publish(chain(number, 2))
+    rank.catch_up()
+    rank.publisher.send_frames(b"", struct.pack(">Q", 2), batch(chain(9, 2)))
+    rank.publisher.publish(chain(6, 2))
+    rank.catch_up()
+    assert held(rank, *range(1, 10)) == [1, 2, 3, 4, 5, 6]
+    assert len(rank.publisher.replayer.asked) < 10
 
 
 class Cable(threading.Thread):
@@ -516,32 +550,36 @@ def test_other_topics_are_not_for_us(rank_of):
 
 def test_ten_thousand_messages_of_garbage(rank_of):
     rank, other = rank_of(), rank_of()
-    chance = random.Random(11)
     for one in (rank, other):
         one.publisher.publish(chain(1, 2))
         one.catch_up()
     before = len(rank.router.log_text().splitlines())
+    chance = random.Random(11)
     sound = batch(*[chain(number, 3) for number in range(50, 60)])
     for number in range(10_000):
+        payload = chance.randbytes(chance.randrange(200))
         if number % 2:
-            payload = chance.randbytes(chance.randrange(200))
-        else:
-            payload = bytearray(sound)
-            for _ in range(8):
-                payload[chance.randrange(len(payload))] = chance.randrange(256)
-            payload = bytes(payload)
+            payload = damaged(sound, chance)
         if number % 3:
-            rank.publisher.send(payload, keep=False)
+            rank.publisher.send(payload)
         else:
             rank.publisher.send_frames(*[payload] * (1 + number % 5))
     rank.publisher.publish(CLEARED, chain(2, 2))
-    state = rank.catch_up()
-    assert held(rank, 1, 2) == [2]
+    # Where such a message looks like another process, what there is is learnt more than once.
+    eventually(lambda: rank.catch_up() and held(rank, 1, 2) == [2], "it follows again")
     rank.expect(blocks=2)
+    state = rank.state()
     assert state["malformed_batches"] > 1000 and state["stray_messages"] > 1000, state
     assert held(other, 1, 2) == [1]
-    assert other.state()["batches"] == 1
+    other.expect(batches=1, malformed_batches=0, stray_messages=0)
     assert len(rank.router.log_text().splitlines()) - before < 100, "the log does not stream"
+
+
+def damaged(payload, chance):
+    payload = bytearray(payload)
+    for _ in range(8):
+        payload[chance.randrange(len(payload))] = chance.randrange(256)
+    return bytes(payload)
 
 
 def test_huge_messages(rank_of):
