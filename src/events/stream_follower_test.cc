@@ -17,7 +17,7 @@ std::string Batch(char process, uint64_t sequence) {
   return std::string(1, process) + std::to_string(sequence);
 }
 
-class StreamFollowerTest : public testing::Test, private FollowerActions {
+class StreamFollowerTest : public testing::Test, public FollowerActions {
  protected:
   void Live(char process, uint64_t sequence) {
     follower_->Live(sequence, Batch(process, sequence));
