@@ -62,17 +62,6 @@ Measured MeasureReal(const OperationList& list, const Plan& plan) {
   return measured;
 }
 
-// Of several runs, the best time and the best latencies: others on the machine only add to them.
-Measured MeasureBest(const OperationList& list, const Plan& plan) {
-  Measured best = MeasureReal(list, plan);
-  for (size_t run = 1; run < plan.runs; ++run) {
-    const Measured next = MeasureReal(list, plan);
-    if (next.times.seconds() < best.times.seconds()) best.times = next.times;
-    if (next.seen.querying < best.seen.querying) best.seen = next.seen;
-  }
-  return best;
-}
-
 // On one thread, whatever the real one has.
 Measured MeasurePlain(const OperationList& list) {
   const Shares shares = SharesOf(list, 1);
@@ -86,6 +75,15 @@ Measured MeasurePlain(const OperationList& list) {
   measured.at_rest = ChecksumAtRest(list, PlainHand(index, list.ranks()));
   measured.held = index.held_blocks();
   return measured;
+}
+
+void KeepBest(std::optional<Measured>& best, Measured next) {
+  if (!best) {
+    best = std::move(next);
+    return;
+  }
+  if (next.times.seconds() < best->times.seconds()) best->times = next.times;
+  if (next.seen.querying < best->seen.querying) best->seen = next.seen;
 }
 
 // Whether the plain index gave the same answers. On several threads only those at rest are fixed.
@@ -233,9 +231,14 @@ int RunBenchIndex(std::span<const std::string_view> args) {
   const auto list = ListOf(*plan);
   if (!list) return Complain(list.error().what);
   if (list->size() > std::numeric_limits<uint32_t>::max()) return Complain("too many operations");
+  // Of several runs the best times count, for both alike: others on the machine only add to them.
   std::optional<Measured> plain;
-  if (plan->baseline) plain = MeasurePlain(*list);
-  const Measured real = MeasureBest(*list, *plan);
+  std::optional<Measured> best;
+  for (size_t run = 0; run < plan->runs; ++run) {
+    if (plan->baseline) KeepBest(plain, MeasurePlain(*list));
+    KeepBest(best, MeasureReal(*list, *plan));
+  }
+  const Measured& real = *best;
   fmt::print("{}\n", ReportOf(*list, *plan, real, plain));
   if (!plain || Agree(real, *plain, plan->threads)) return kExitFine;
   if (real.oddities > 0) {

@@ -103,17 +103,18 @@ void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
 
 void FollowedRank::Complain(std::string_view what, std::string_view detail, std::string_view fix) {
   const TimePoint now = context_.loop.now();
-  if (now < quiet_until_) {
-    ++unsaid_;
+  Quiet& quiet = quiet_[what];
+  if (now < quiet.until) {
+    ++quiet.unsaid;
     return;
   }
-  quiet_until_ = now + kQuiet;
+  quiet.until = now + kQuiet;
   context_.log.Warn(what, {{"worker_id", owner_.worker->id().value()},
                            {"url", owner_.worker->spec().url},
                            {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)},
                            {"detail", detail},
                            {"fix", fix},
-                           {"similar_before", std::exchange(unsaid_, 0)}});
+                           {"similar_before", std::exchange(quiet.unsaid, 0)}});
 }
 
 void FollowedRank::CopyCounts() {

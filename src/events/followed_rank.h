@@ -4,6 +4,7 @@
 // Threads  The intake's loop.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -62,9 +63,12 @@ class FollowedRank final : private FollowerActions {
   uint64_t replay_from_ = 0;
   ZmqSocket* replaying_ = nullptr;
   bool stopped_ = false;
-  // One line now and then; what is not said is counted.
-  TimePoint quiet_until_{};
-  uint64_t unsaid_ = 0;
+  // One line now and then about each kind of problem; what is not said is counted.
+  struct Quiet {
+    TimePoint until{};
+    uint64_t unsaid = 0;
+  };
+  std::map<std::string_view, Quiet> quiet_;  // by what is said, which is never made up
 };
 
 }  // namespace fathom

@@ -62,7 +62,7 @@ void StreamFollower::Connected() {
   } else if (!next_) {
     if (has_replay_) Begin(Replay::kJoin, 0);
   } else if (again && has_replay_) {
-    Begin(Replay::kVerify, *next_ - 1);
+    LookAgain();
   } else if (again) {
     next_.reset();
     actions_.Reset(ResetCause::kReconnect, 0);
@@ -111,6 +111,9 @@ void StreamFollower::StartAt(uint64_t sequence, std::string_view payload) {
 void StreamFollower::Lose(uint64_t sequence, std::string_view payload) {
   counts_.lost += sequence - *next_;
   actions_.Reset(ResetCause::kLostBatches, sequence - *next_);
+  // With the blocks goes the memory of what brought them: it would be needed again.
+  replayed_.clear();
+  recent_.fill({});
   StartAt(sequence, payload);
 }
 
@@ -135,6 +138,13 @@ void StreamFollower::BeginAgain(ResetCause cause) {
 }
 
 // --- replay -------------------------------------------------------------------------------------
+
+// Is it still the same process?
+void StreamFollower::LookAgain() {
+  if (next_.value_or(0) > 0) return Begin(Replay::kVerify, *next_ - 1);
+  next_.reset();
+  Begin(Replay::kJoin, 0);
+}
 
 void StreamFollower::Begin(Replay replay, uint64_t from) {
   replay_ = replay;
@@ -171,6 +181,8 @@ void StreamFollower::ReplayEnded() {
     BeginAgain(ResetCause::kRestart);
     join_next_ = true;
   }
+  // It has not said anything yet, so the first batch of all is the next one: it can be missed too.
+  if (replay_ == Replay::kJoin && first_reply_ && !next_) next_ = 0;
   Finish();
 }
 
@@ -192,11 +204,7 @@ void StreamFollower::Finish() {
     return;
   }
   if (std::exchange(verify_again_, false)) {
-    if (next_) {
-      Begin(Replay::kVerify, *next_ - 1);
-    } else {
-      Begin(Replay::kJoin, 0);
-    }
+    LookAgain();
     return;
   }
   if (!waiting_) return;

@@ -89,6 +89,7 @@ class StreamFollower {
     std::string payload;
   };
 
+  void LookAgain();
   void Begin(Replay replay, uint64_t from);
   void BeginAgain(ResetCause cause);
   void Take(uint64_t sequence, std::string_view payload);

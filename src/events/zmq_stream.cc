@@ -51,7 +51,12 @@ Task<void> ZmqStream::Run() {
     auto settling = Settle();
     const bool settled = co_await settling;
     if (!settled) co_return;
-    if (status == IoStatus::kOk) rank_.Message(message);
+    if (status != IoStatus::kOk) continue;
+    rank_.Message(message);
+    // A gap is repaired now, not when the next message comes.
+    auto repairing = Settle();
+    const bool repaired = co_await repairing;
+    if (!repaired) co_return;
   }
 }
 

@@ -1,4 +1,4 @@
-// Up to 64 lanes that share a table, and what a lookup must know about them.
+// Up to 32 lanes that share a table, and what a lookup must know about them.
 //
 // Most ranks have one lane: full attention, on the device. As long as such a lane is unbroken, a
 // block that it holds proves that it holds all blocks before, so its depth can be searched; such
@@ -26,20 +26,20 @@ struct LayeredRank {
 
   struct Group {
     // Lanes that count when tiers up to this one do.
-    std::array<uint64_t, kTiers> lanes{};
+    std::array<Lanes, kTiers> lanes{};
     uint32_t blocks_needed = 0;  // before a boundary, of a window group; 0: all
   };
   uint32_t rank = 0;
   uint32_t groups = 0;
   std::array<Group, kMostGroups> group;
-  uint64_t all_lanes = 0;
+  Lanes all_lanes = 0;
   bool device_only = true;  // then every tier has the same depth
 };
 
 struct BankLayout {
   static constexpr size_t kMostRanks = LaneTable::kLanes;
   std::vector<LayeredRank> ranks;
-  uint64_t lanes = 0;
+  Lanes lanes = 0;
 };
 
 struct Bank {
@@ -52,14 +52,14 @@ struct Bank {
 
   LaneTable table;
   // Lanes that are all their rank has. Raised (release) after rank_of; pairs with the lookup.
-  std::atomic<uint64_t> single{0};
+  std::atomic<Lanes> single{0};
   // Of these, the unbroken ones. Lowered (release) before a block is taken out of the middle,
   // raised after the last gap is filled.
-  std::atomic<uint64_t> plain{0};
+  std::atomic<Lanes> plain{0};
   std::array<std::atomic<uint32_t>, LaneTable::kLanes> rank_of;
   std::atomic<const BankLayout*> layout{nullptr};  // retired through the epochs
 
-  uint64_t used = 0;                 // lanes given out; guarded by the index's mutex
+  Lanes used = 0;                    // lanes given out; guarded by the index's mutex
   std::vector<LayeredRank> layered;  // what `layout` is made of; guarded by the index's mutex
 
   size_t free_lanes() const { return LaneTable::kLanes - static_cast<size_t>(std::popcount(used)); }

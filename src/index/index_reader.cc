@@ -20,7 +20,7 @@ class Climber {
   const Depth& best() const { return best_; }
 
   // Looks at the next block, which these lanes hold. False when no tier can get any deeper.
-  bool Step(uint64_t lanes) {
+  bool Step(Lanes lanes) {
     ++blocks_;
     bool alive = false;
     const size_t tiers = rank_->device_only ? 1 : kTiers;
@@ -37,7 +37,7 @@ class Climber {
   }
 
  private:
-  bool StepTier(size_t tier, uint64_t lanes) {
+  bool StepTier(size_t tier, Lanes lanes) {
     bool complete = true;  // this boundary can be continued from
     for (size_t g = 0; g < rank_->groups; ++g) {
       const LayeredRank::Group& group = rank_->group[g];
@@ -76,18 +76,18 @@ std::span<const Depth> IndexReader::Match(KeyChain& keys) {
 
 void IndexReader::MatchBank(const Bank& bank, KeyChain& keys) {
   // The flags come before the blocks: a gap is announced before it is made.
-  const uint64_t single = bank.single.load(std::memory_order_acquire);
-  const uint64_t plain = bank.plain.load(std::memory_order_acquire) & single;
-  const uint64_t first = bank.table.Find(keys.At(0));
+  const Lanes single = bank.single.load(std::memory_order_acquire);
+  const Lanes plain = bank.plain.load(std::memory_order_acquire) & single;
+  const Lanes first = bank.table.Find(keys.At(0));
   if (first == 0) return;
   if ((first & plain) != 0) Search(bank, keys, first & plain);
   const BankLayout* const layout = bank.layout.load(std::memory_order_seq_cst);
   const bool layered = layout != nullptr && (first & layout->lanes) != 0;
-  const uint64_t broken = first & single & ~plain;
+  const Lanes broken = first & single & ~plain;
   if (broken != 0 || layered) Walk(bank, keys, broken, layered ? layout : nullptr);
 }
 
-void IndexReader::SetDepth(const Bank& bank, uint64_t lanes, size_t blocks) {
+void IndexReader::SetDepth(const Bank& bank, Lanes lanes, size_t blocks) {
   for (; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(lanes));
     const uint32_t rank = bank.rank_of[lane].load(std::memory_order_relaxed);
@@ -98,12 +98,12 @@ void IndexReader::SetDepth(const Bank& bank, uint64_t lanes, size_t blocks) {
 // `lanes` are unbroken and hold the first block, so the lanes that hold a block are among those
 // that hold the one before it. Ever wider steps find stretches where some of them end; Divide()
 // finds where.
-void IndexReader::Search(const Bank& bank, KeyChain& keys, uint64_t lanes) {
+void IndexReader::Search(const Bank& bank, KeyChain& keys, Lanes lanes) {
   const size_t last = keys.size() - 1;
   size_t low = 0;
   for (size_t step = kFirstStep; low < last && lanes != 0; step *= 2) {
     const size_t high = std::min(low + step, last);
-    const uint64_t at_high = bank.table.Find(keys.At(high)) & lanes;
+    const Lanes at_high = bank.table.Find(keys.At(high)) & lanes;
     if (at_high != lanes) Divide(bank, keys, low, lanes, high, at_high);
     low = high;
     lanes = at_high;
@@ -112,12 +112,12 @@ void IndexReader::Search(const Bank& bank, KeyChain& keys, uint64_t lanes) {
 }
 
 // The lanes in `at_low` hold block `low`; of these, the lanes in `at_high` hold block `high`.
-void IndexReader::Divide(const Bank& bank, KeyChain& keys, size_t low, uint64_t at_low, size_t high,
-                         uint64_t at_high) {
+void IndexReader::Divide(const Bank& bank, KeyChain& keys, size_t low, Lanes at_low, size_t high,
+                         Lanes at_high) {
   if (high - low <= kNarrow) {
     for (size_t i = low + 1; i < high; ++i) bank.table.Prefetch(keys.At(i));
     for (size_t i = low + 1; i < high; ++i) {
-      const uint64_t here = (bank.table.Find(keys.At(i)) & at_low) | at_high;
+      const Lanes here = (bank.table.Find(keys.At(i)) & at_low) | at_high;
       SetDepth(bank, at_low & ~here, i);
       at_low = here;
     }
@@ -125,13 +125,13 @@ void IndexReader::Divide(const Bank& bank, KeyChain& keys, size_t low, uint64_t 
     return;
   }
   const size_t middle = low + (high - low) / 2;
-  const uint64_t here = (bank.table.Find(keys.At(middle)) & at_low) | at_high;
+  const Lanes here = (bank.table.Find(keys.At(middle)) & at_low) | at_high;
   if (here != at_low) Divide(bank, keys, low, at_low, middle, here);
   if (here != at_high) Divide(bank, keys, middle, here, high, at_high);
 }
 
 // Block by block: lanes with gaps, and ranks whose depth depends on several lanes.
-void IndexReader::Walk(const Bank& bank, KeyChain& keys, uint64_t lanes, const BankLayout* layout) {
+void IndexReader::Walk(const Bank& bank, KeyChain& keys, Lanes lanes, const BankLayout* layout) {
   std::array<Climber*, BankLayout::kMostRanks> alive{};
   alignas(Climber) std::array<std::byte, sizeof(Climber) * BankLayout::kMostRanks> room;
   size_t climbers = 0;
@@ -148,7 +148,7 @@ void IndexReader::Walk(const Bank& bank, KeyChain& keys, uint64_t lanes, const B
   size_t i = 0;
   for (; i < blocks && (lanes != 0 || climbers > 0); ++i) {
     if (i + kAhead < blocks) bank.table.Prefetch(keys.At(i + kAhead));
-    const uint64_t here = bank.table.Find(keys.At(i));
+    const Lanes here = bank.table.Find(keys.At(i));
     SetDepth(bank, lanes & ~here, i);
     lanes &= here;
     for (size_t c = 0; c < climbers;) {

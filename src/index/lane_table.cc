@@ -1,7 +1,10 @@
 #include "index/lane_table.h"
 
 #include <algorithm>
+#include <new>
+#include <span>
 #include <thread>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -10,9 +13,9 @@ namespace {
 
 constexpr uint32_t kFewestHomes = 2;
 // Of the entries that the homes have room for.
-constexpr double kFull = 0.9;
-constexpr double kSparse = 0.5;
-constexpr double kRoomy = 0.75;
+constexpr double kFull = 0.78;
+constexpr double kSparse = 0.45;
+constexpr double kRoomy = 0.68;
 // A segment that must grow although it is emptier than this is being attacked, or very unlucky.
 constexpr double kSuspicious = 0.2;
 
@@ -51,55 +54,48 @@ LaneTable::~LaneTable() {
 }
 
 LaneTable::Array* LaneTable::MakeArray(uint32_t homes) {
-  auto array = std::make_unique<Array>();
-  array->homes = homes;
-  array->buckets = std::make_unique<Bucket[]>(homes + kReach);
-  meter_.Add(array->bytes());
-  return array.release();
+  const size_t bytes = Array{homes}.bytes();
+  void* const room = ::operator new(bytes, std::align_val_t{alignof(Array)});
+  auto* const array = new (room) Array{homes};
+  for (size_t i = 0; i < array->size(); ++i) new (array->buckets() + i) Bucket;
+  meter_.Add(bytes);
+  return array;
 }
 
 void LaneTable::FreeArray(MemoryMeter& meter, Array* array) {
+  static_assert(std::is_trivially_destructible_v<Bucket>);
   meter.Subtract(array->bytes());
-  delete array;
+  ::operator delete(array, std::align_val_t{alignof(Array)});
 }
 
 // --- reading ------------------------------------------------------------------------------------
 
-void LaneTable::Prefetch(uint64_t key) const {
-  const uint64_t mixed = Mixed(Stored(key));
-  const Array& array = *SegmentOf(mixed).array.load(std::memory_order_seq_cst);
-  const char* bucket = reinterpret_cast<const char*>(&array.buckets[HomeOf(mixed, array)]);
-  __builtin_prefetch(bucket);
-  __builtin_prefetch(bucket + 64);
-}
-
-uint64_t LaneTable::Find(uint64_t wanted) const {
+Lanes LaneTable::Find(uint64_t wanted) const {
   const uint64_t key = Stored(wanted);
   const uint64_t mixed = Mixed(key);
   // seq_cst: pairs with Resize(), see Epochs.
-  const Array& array = *SegmentOf(mixed).array.load(std::memory_order_seq_cst);
-  const Bucket* bucket = &array.buckets[HomeOf(mixed, array)];
-  for (;;) {
-    const uint32_t before = bucket->state.load(std::memory_order_acquire);
-    for (const Entry& entry : bucket->entries) {
-      if (entry.key.load(std::memory_order_acquire) != key) continue;
-      const uint64_t lanes = entry.lanes.load(std::memory_order_acquire);
-      const uint32_t after = bucket->state.load(std::memory_order_relaxed);
+  const Bucket* bucket = HomeOf(mixed, *SegmentOf(mixed).array.load(std::memory_order_seq_cst));
+  for (;; ++bucket) {
+    const uint32_t before = bucket->header.load(std::memory_order_acquire);
+    const uint32_t matches = Matches(*bucket, key, std::memory_order_acquire);
+    if (matches != 0) {
+      const auto i = static_cast<size_t>(std::countr_zero(matches));
+      const Lanes lanes = bucket->lanes[i].load(std::memory_order_acquire);
+      const uint32_t after = bucket->header.load(std::memory_order_relaxed);
       if (before / kErasure == after / kErasure) return lanes;
       return Find(wanted);  // the entry may have changed hands between the two loads
     }
-    if (bucket->passed.load(std::memory_order_acquire) == 0) return 0;
-    ++bucket;
+    if (PassedIn(before) == 0) return 0;
   }
 }
 
 size_t LaneTable::CountEntries() const {
   size_t count = 0;
   for (const Segment& segment : segments_) {
-    const Array& array = *segment.array.load(std::memory_order_seq_cst);
-    for (size_t i = 0; i < array.homes + kReach; ++i) {
-      for (const Entry& entry : array.buckets[i].entries) {
-        count += entry.key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
+    Array& array = *segment.array.load(std::memory_order_seq_cst);
+    for (size_t i = 0; i < array.size(); ++i) {
+      for (const auto& key : array.buckets()[i].keys) {
+        count += key.load(std::memory_order_relaxed) != 0 ? 1 : 0;
       }
     }
   }
@@ -112,10 +108,10 @@ size_t LaneTable::CountEntries() const {
 bool LaneTable::Lock(Bucket& bucket) {
   Patience patience;
   for (;;) {
-    uint32_t state = bucket.state.load(std::memory_order_relaxed);
-    if ((state & kMoved) != 0) return false;
-    if ((state & kLocked) == 0 &&
-        bucket.state.compare_exchange_weak(state, state | kLocked, std::memory_order_acquire)) {
+    uint32_t header = bucket.header.load(std::memory_order_relaxed);
+    if ((header & kMoved) != 0) return false;
+    if ((header & kLocked) == 0 &&
+        bucket.header.compare_exchange_weak(header, header | kLocked, std::memory_order_acquire)) {
       return true;
     }
     patience.Wait();
@@ -124,16 +120,16 @@ bool LaneTable::Lock(Bucket& bucket) {
 
 // Pairs with Lock() of the next writer and, when an erasure is added, with the loads in Find().
 void LaneTable::Unlock(Bucket& bucket, uint32_t add) {
-  const uint32_t state = bucket.state.load(std::memory_order_relaxed);
-  bucket.state.store((state & ~kLocked) + add, std::memory_order_release);
+  const uint32_t header = bucket.header.load(std::memory_order_relaxed);
+  bucket.header.store((header & ~kLocked) + add, std::memory_order_release);
 }
 
-LaneTable::Bucket& LaneTable::LockHome(Segment& segment, uint64_t mixed, Array*& array) const {
+LaneTable::Bucket& LaneTable::LockHome(Segment& segment, uint64_t mixed, Array*& array) {
   Patience patience;
   for (;;) {
     array = segment.array.load(std::memory_order_seq_cst);
-    Bucket& home = array->buckets[HomeOf(mixed, *array)];
-    if (Lock(home)) return home;
+    Bucket* const home = HomeOf(mixed, *array);
+    if (Lock(*home)) return *home;
     patience.Wait();  // the next array is on its way
   }
 }
@@ -144,58 +140,61 @@ LaneTable::Bucket& LaneTable::LockHome(Segment& segment, uint64_t mixed, Array*&
 // An entry changes only under the lock of its home, so buckets behind can be read without theirs.
 LaneTable::Spot LaneTable::FindIn(Bucket* home, uint64_t key) {
   for (Bucket* bucket = home;; ++bucket) {
-    for (Entry& entry : bucket->entries) {
-      if (entry.key.load(std::memory_order_relaxed) == key) return {bucket, &entry};
-    }
-    if (bucket->passed.load(std::memory_order_relaxed) == 0) return {nullptr, nullptr};
+    const uint32_t matches = Matches(*bucket, key, std::memory_order_relaxed);
+    if (matches != 0) return {bucket, static_cast<size_t>(std::countr_zero(matches))};
+    if (PassedIn(bucket->header.load(std::memory_order_relaxed)) == 0) return {};
   }
 }
 
-LaneTable::Entry* LaneTable::FreeEntry(Bucket& bucket) {
-  for (Entry& entry : bucket.entries) {
-    if (entry.key.load(std::memory_order_relaxed) == 0) return &entry;
-  }
-  return nullptr;
+// Whoever sees the key must see its lanes.
+void LaneTable::Fill(Bucket& bucket, size_t entry, uint64_t key, Lanes lanes) {
+  bucket.lanes[entry].store(lanes, std::memory_order_release);
+  bucket.keys[entry].store(key, std::memory_order_release);
 }
 
-LaneTable::Outcome LaneTable::Insert(Bucket* home, uint64_t key, uint64_t lanes) {
-  for (size_t i = 0; i <= kReach; ++i) {
-    Bucket* bucket = home + i;
-    // Never moved: the resizer comes from below and waits for the home.
-    if (i > 0) CHECK(Lock(*bucket));
-    Entry* const free = FreeEntry(*bucket);
-    if (free != nullptr) {
-      // Whoever sees the key must see its lanes and that the buckets before were passed.
-      for (Bucket* before = home; before != bucket; ++before) {
-        before->passed.fetch_add(1, std::memory_order_release);
-      }
-      free->lanes.store(lanes, std::memory_order_release);
-      free->key.store(key, std::memory_order_release);
-    }
-    if (i > 0) Unlock(*bucket);
-    if (free != nullptr) return Outcome::kDone;
-  }
-  return Outcome::kCrowded;
+bool LaneTable::Insert(Bucket* home, uint64_t key, Lanes lanes) {
+  const uint32_t free = Matches(*home, 0, std::memory_order_relaxed);
+  if (free == 0) return InsertBehind(home, key, lanes);
+  Fill(*home, static_cast<size_t>(std::countr_zero(free)), key, lanes);
+  return true;
 }
 
-void LaneTable::Erase(Bucket* home, const Spot& spot) {
-  if (spot.bucket != home) CHECK(Lock(*spot.bucket));
-  spot.entry->key.store(0, std::memory_order_release);
-  for (Bucket* before = home; before != spot.bucket; ++before) {
-    before->passed.fetch_sub(1, std::memory_order_release);
+// The home is full. False if everything in reach is. Never meets a moved bucket: the resizer comes
+// from below and waits for the home.
+bool LaneTable::InsertBehind(Bucket* home, uint64_t key, Lanes lanes) {
+  size_t reached = 0;  // buckets behind the home that are locked
+  uint32_t free = 0;
+  while (free == 0 && reached < kReach) {
+    CHECK(Lock(home[++reached]));
+    free = Matches(home[reached], 0, std::memory_order_relaxed);
   }
+  const bool found = free != 0;
+  // Readers must know that the buckets before were passed when the key is there.
+  for (size_t i = 0; i < reached && found; ++i) {
+    home[i].header.store(home[i].header.load(std::memory_order_relaxed) + kPassed,
+                         std::memory_order_release);
+  }
+  if (found) Fill(home[reached], static_cast<size_t>(std::countr_zero(free)), key, lanes);
+  for (size_t i = reached; i > 0; --i) Unlock(home[i]);
+  return found;
+}
+
+void LaneTable::EraseBehind(Bucket* home, const Spot& spot) {
+  const auto distance = static_cast<size_t>(spot.bucket - home);
+  for (size_t i = 1; i <= distance; ++i) CHECK(Lock(home[i]));
+  spot.bucket->keys[spot.entry].store(0, std::memory_order_release);
+  for (size_t i = 0; i < distance; ++i) {
+    home[i].header.store(home[i].header.load(std::memory_order_relaxed) - kPassed,
+                         std::memory_order_release);
+  }
+  for (size_t i = 1; i < distance; ++i) Unlock(home[i]);
   // The count of erasures must change before the entry can be used again, hence with the unlock.
-  if (spot.bucket != home) {
-    Unlock(*spot.bucket, kErasure);
-  } else {
-    const uint32_t state = home->state.load(std::memory_order_relaxed);
-    home->state.store(state + kErasure, std::memory_order_release);
-  }
+  Unlock(*spot.bucket, kErasure);
 }
 
 // --- writing ------------------------------------------------------------------------------------
 
-bool LaneTable::Set(uint64_t wanted, uint64_t lanes) {
+bool LaneTable::Set(uint64_t wanted, Lanes lanes) {
   const uint64_t key = Stored(wanted);
   const uint64_t mixed = Mixed(key);
   Segment& segment = SegmentOf(mixed);
@@ -203,15 +202,15 @@ bool LaneTable::Set(uint64_t wanted, uint64_t lanes) {
     Array* array = nullptr;
     Bucket& home = LockHome(segment, mixed, array);
     const Spot spot = FindIn(&home, key);
-    if (spot.entry != nullptr) {
-      const uint64_t held = spot.entry->lanes.load(std::memory_order_relaxed);
-      spot.entry->lanes.store(held | lanes, std::memory_order_release);
+    if (spot.bucket != nullptr) {
+      std::atomic<Lanes>& held = spot.bucket->lanes[spot.entry];
+      held.store(held.load(std::memory_order_relaxed) | lanes, std::memory_order_release);
       Unlock(home);
       return true;
     }
-    const Outcome outcome = Insert(&home, key, lanes);
+    const bool fits = Insert(&home, key, lanes);
     Unlock(home);
-    if (outcome == Outcome::kDone) {
+    if (fits) {
       if (Counts(key)) {
         segment.sampled.fetch_add(1, std::memory_order_relaxed);
         GrowIfCrowded(segment, *array, false);
@@ -222,22 +221,26 @@ bool LaneTable::Set(uint64_t wanted, uint64_t lanes) {
   }
 }
 
-void LaneTable::Clear(uint64_t wanted, uint64_t lanes) {
+void LaneTable::Clear(uint64_t wanted, Lanes lanes) {
   const uint64_t key = Stored(wanted);
   const uint64_t mixed = Mixed(key);
   Segment& segment = SegmentOf(mixed);
   Array* array = nullptr;
   Bucket& home = LockHome(segment, mixed, array);
   const Spot spot = FindIn(&home, key);
-  bool erased = false;
-  if (spot.entry != nullptr) {
-    const uint64_t left = spot.entry->lanes.load(std::memory_order_relaxed) & ~lanes;
-    spot.entry->lanes.store(left, std::memory_order_release);
-    erased = left == 0;
-    if (erased) Erase(&home, spot);
+  if (spot.bucket == nullptr) return Unlock(home);
+  std::atomic<Lanes>& held = spot.bucket->lanes[spot.entry];
+  const Lanes left = held.load(std::memory_order_relaxed) & ~lanes;
+  held.store(left, std::memory_order_release);
+  if (left != 0) return Unlock(home);
+  if (spot.bucket == &home) {
+    home.keys[spot.entry].store(0, std::memory_order_release);
+    Unlock(home, kErasure);
+  } else {
+    EraseBehind(&home, spot);
+    Unlock(home);
   }
-  Unlock(home);
-  if (erased && Counts(key)) {
+  if (Counts(key)) {
     segment.sampled.fetch_sub(1, std::memory_order_relaxed);
     ShrinkIfSparse(segment, *array);
   }
@@ -245,7 +248,7 @@ void LaneTable::Clear(uint64_t wanted, uint64_t lanes) {
 
 // --- size ---------------------------------------------------------------------------------------
 
-uint64_t LaneTable::Estimate(const Segment& segment) const {
+uint64_t LaneTable::Estimate(const Segment& segment) {
   return static_cast<uint64_t>(std::max(0, segment.sampled.load(std::memory_order_relaxed))) *
          kSampled;
 }
@@ -284,14 +287,14 @@ void LaneTable::ShrinkIfSparse(Segment& segment, const Array& array) {
   segment.resizing.store(false, std::memory_order_release);
 }
 
-bool LaneTable::CopyBucket(Bucket& from, Array& to, const LaneTable& table) {
-  for (const Entry& entry : from.entries) {
-    const uint64_t key = entry.key.load(std::memory_order_relaxed);
+// Nobody else sees `to` yet.
+bool LaneTable::CopyBucket(Bucket& from, Array& to) const {
+  for (size_t i = 0; i < kEntries; ++i) {
+    const uint64_t key = from.keys[i].load(std::memory_order_relaxed);
     if (key == 0) continue;
-    Bucket* home = &to.buckets[HomeOf(table.Mixed(key), to)];
-    if (Insert(home, key, entry.lanes.load(std::memory_order_relaxed)) != Outcome::kDone) {
-      return false;
-    }
+    const Lanes lanes = from.lanes[i].load(std::memory_order_relaxed);
+    Bucket* const home = HomeOf(Mixed(key), to);
+    if (!Insert(home, key, lanes)) return false;
   }
   return true;
 }
@@ -301,17 +304,16 @@ bool LaneTable::CopyBucket(Bucket& from, Array& to, const LaneTable& table) {
 // a larger one is tried with everything locked already.
 void LaneTable::Resize(Segment& segment, uint32_t homes) {
   Array* const old = segment.array.load(std::memory_order_acquire);
-  const size_t buckets = old->homes + kReach;
-  for (size_t i = 0; i < buckets; ++i) CHECK(Lock(old->buckets[i]));
+  const std::span<Bucket> buckets(old->buckets(), old->size());
+  for (Bucket& bucket : buckets) CHECK(Lock(bucket));
   for (;;) {
     Array* const next = MakeArray(homes);
     bool fits = true;
-    for (size_t i = 0; i < buckets && fits; ++i) fits = CopyBucket(old->buckets[i], *next, *this);
+    for (size_t i = 0; i < buckets.size() && fits; ++i) fits = CopyBucket(buckets[i], *next);
     if (fits) {
-      for (size_t i = 0; i < buckets; ++i) {
-        Bucket& bucket = old->buckets[i];
-        const uint32_t state = bucket.state.load(std::memory_order_relaxed);
-        bucket.state.store((state & ~kLocked) | kMoved, std::memory_order_release);
+      for (Bucket& bucket : buckets) {
+        const uint32_t header = bucket.header.load(std::memory_order_relaxed);
+        bucket.header.store((header & ~kLocked) | kMoved, std::memory_order_release);
       }
       segment.array.store(next, std::memory_order_seq_cst);
       // The table may be gone by then.

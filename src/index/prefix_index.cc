@@ -83,7 +83,7 @@ Bank* PrefixIndex::BankWithRoom(size_t lanes) {
 void PrefixIndex::TakeBit(RankHoldings& rank, RankHoldings::Lane& lane) {
   Bank& bank = *rank.bank_;
   const int number = std::countr_one(bank.used);
-  lane.bit = uint64_t{1} << number;
+  lane.bit = Lanes{1} << number;
   bank.used |= lane.bit;
   bank.rank_of[static_cast<size_t>(number)].store(rank.rank_, std::memory_order_relaxed);
 }
@@ -94,8 +94,8 @@ bool PrefixIndex::MoveTo(RankHoldings& rank, Bank* bank) {
   if (bank == nullptr) return false;
   Bank& old = *rank.bank_;
   rank.bank_ = bank;
-  uint64_t old_bits = 0;
-  std::vector<std::pair<RankHoldings::Lane*, uint64_t>> moved;
+  Lanes old_bits = 0;
+  std::vector<std::pair<RankHoldings::Lane*, Lanes>> moved;
   for (size_t i = 0; i + 1 < rank.lanes_.size(); ++i) {
     RankHoldings::Lane& lane = *rank.lanes_[i];
     moved.emplace_back(&lane, lane.bit);
@@ -114,7 +114,7 @@ bool PrefixIndex::MoveTo(RankHoldings& rank, Bank* bank) {
 void PrefixIndex::TakeBack(RankHoldings& rank) {
   const std::lock_guard lock(mutex_);
   if (rank.bank_ != nullptr) {
-    uint64_t bits = 0;
+    Lanes bits = 0;
     for (const auto& lane : rank.lanes_) bits |= lane->bit;
     Undescribe(*rank.bank_, rank.rank_, bits);
     rank.bank_->used &= ~bits;
@@ -141,7 +141,7 @@ void PrefixIndex::Describe(RankHoldings& rank) {
   PublishLayout(bank);
 }
 
-void PrefixIndex::Undescribe(Bank& bank, uint32_t rank, uint64_t lanes) {
+void PrefixIndex::Undescribe(Bank& bank, uint32_t rank, Lanes lanes) {
   bank.single.fetch_and(~lanes, std::memory_order_release);
   bank.plain.fetch_and(~lanes, std::memory_order_release);
   if (std::erase_if(bank.layered, [&](const LayeredRank& old) { return old.rank == rank; }) > 0) {

@@ -74,7 +74,7 @@ class PrefixIndex {
  private:
   friend class IndexReader;
   friend class RankHoldings;
-  static constexpr size_t kMostBanks = 512;
+  static constexpr size_t kMostBanks = 1024;
 
   struct Labelled {
     std::atomic<uint64_t> worker{0};
@@ -90,7 +90,7 @@ class PrefixIndex {
   bool MoveTo(RankHoldings& rank, Bank* bank);
   void TakeBit(RankHoldings& rank, RankHoldings::Lane& lane);
   void Describe(RankHoldings& rank);
-  void Undescribe(Bank& bank, uint32_t rank, uint64_t lanes);
+  void Undescribe(Bank& bank, uint32_t rank, Lanes lanes);
   void PublishLayout(Bank& bank);
   static LayeredRank Layered(const RankHoldings& rank);
 
@@ -116,11 +116,11 @@ class IndexReader {
 
  private:
   void MatchBank(const Bank& bank, KeyChain& keys);
-  void Search(const Bank& bank, KeyChain& keys, uint64_t lanes);
-  void Divide(const Bank& bank, KeyChain& keys, size_t low, uint64_t at_low, size_t high,
-              uint64_t at_high);
-  void Walk(const Bank& bank, KeyChain& keys, uint64_t lanes, const BankLayout* layout);
-  void SetDepth(const Bank& bank, uint64_t lanes, size_t blocks);
+  void Search(const Bank& bank, KeyChain& keys, Lanes lanes);
+  void Divide(const Bank& bank, KeyChain& keys, size_t low, Lanes at_low, size_t high,
+              Lanes at_high);
+  void Walk(const Bank& bank, KeyChain& keys, Lanes lanes, const BankLayout* layout);
+  void SetDepth(const Bank& bank, Lanes lanes, size_t blocks);
 
   const PrefixIndex& index_;
   Epochs::Seat seat_;

@@ -8,8 +8,9 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMostNamespaces = 65536;
-constexpr size_t kAhead = 12;  // blocks between asking for memory and using it
-constexpr size_t kRenew = 64;
+constexpr size_t kAhead = 8;   // blocks between asking for memory and using it
+constexpr size_t kBatch = 16;  // blocks removed at a time
+constexpr size_t kRenew = 256;
 
 }  // namespace
 
@@ -125,22 +126,21 @@ size_t RankHoldings::MakeKeys(const StoredRun& run, const Origin& origin) {
   return blocks;
 }
 
+// Returns how many of the named blocks were entered.
 size_t RankHoldings::Enter(Lane& lane, const StoredRun& run, const Origin& origin) {
   const size_t blocks = MakeKeys(run, origin);
-  if (run.hashes.size() > blocks) return 0;
-  const size_t unnamed = blocks - run.hashes.size();
   const size_t count = run.hashes.size();
+  if (count > blocks) return 0;
+  const size_t unnamed = blocks - count;
   const std::span<const uint64_t> keys(keys_.data() + unnamed, count);
-  for (size_t i = 0; i < std::min(count, kAhead); ++i) {
+  const auto prefetch = [&](size_t i) {
     lane.ledger.Prefetch(run.hashes[i]);
     bank_->table.Prefetch(keys[i]);
-  }
+  };
+  for (size_t i = 0; i < std::min(count, kAhead); ++i) prefetch(i);
   BlockLedger::Node before = NodeBefore(lane, run, origin, unnamed);
   for (size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) {
-      lane.ledger.Prefetch(run.hashes[i + kAhead]);
-      bank_->table.Prefetch(keys[i + kAhead]);
-    }
+    if (i + kAhead < count) prefetch(i + kAhead);
     if (!EnterBlock(lane, run.hashes[i], keys[i], before, origin.name_space)) return i;
     if (i % kRenew == 0) seat_.Renew();  // what the table has outgrown can go
   }
@@ -179,6 +179,7 @@ bool RankHoldings::EnterBlock(Lane& lane, uint64_t hash, uint64_t key, BlockLedg
       }
       bank_->table.Clear(key, lane.bit);
     }
+    // The block that this one follows must stay.
     if (before != BlockLedger::kNone) lane.ledger.HoldBack(before);
     const size_t forgotten = ForgetLeaves(64);
     if (before != BlockLedger::kNone) lane.ledger.LetGo(before);
@@ -194,11 +195,10 @@ bool RankHoldings::EnterKnown(Lane& lane, BlockLedger::Node known, uint64_t key,
   }
   if (!lane.ledger.held(known)) {
     if (!bank_->table.Set(key, lane.bit)) return false;
-    lane.ledger.AddCopy(known);
   } else {
-    lane.ledger.AddCopy(known);
     counters_.copies.Add(1);
   }
+  lane.ledger.AddCopy(known);
   lane.ledger.LinkTo(known, before);
   if (lane.tracked()) before = known;
   return true;
@@ -220,23 +220,39 @@ void RankHoldings::RemoveAll(std::span<const uint64_t> hashes, CachePart part) {
     }
     return;
   }
-  // Engines name parents before their children; from behind, no gap opens for a moment.
-  constexpr size_t kBatch = 16;
-  for (size_t end = hashes.size(); end > 0;) {
-    const size_t begin = end > kBatch ? end - kBatch : 0;
-    for (size_t i = begin; i < end; ++i) lane->ledger.Prefetch(hashes[i]);
-    for (size_t i = begin; i < end; ++i) {
-      const BlockLedger::Node node = lane->ledger.Find(hashes[i]);
-      if (node != BlockLedger::kNone) bank_->table.Prefetch(lane->ledger.key(node));
-    }
-    for (size_t i = end; i > begin; --i) RemoveBlock(*lane, hashes[i - 1]);
-    end = begin;
+  // Some engines name parents before their children; from behind, no gap opens for a moment.
+  const BlockLedger::Node first =
+      hashes.empty() ? BlockLedger::kNone : lane->ledger.Find(hashes[0]);
+  const bool backwards = first != BlockLedger::kNone && lane->ledger.has_children(first);
+  for (size_t done = 0; done < hashes.size(); done += kBatch) {
+    const size_t count = std::min(kBatch, hashes.size() - done);
+    const size_t begin = backwards ? hashes.size() - done - count : done;
+    RemoveSome(*lane, hashes.subspan(begin, count), backwards);
   }
+  lane->ledger.Trim();
   Settle(*lane);
 }
 
-void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash) {
-  const BlockLedger::Node node = lane.ledger.Find(hash);
+// Each look needs memory that the one before has asked for.
+void RankHoldings::RemoveSome(Lane& lane, std::span<const uint64_t> hashes, bool backwards) {
+  const BlockLedger& ledger = lane.ledger;
+  for (const uint64_t hash : hashes) ledger.Prefetch(hash);
+  std::array<BlockLedger::Node, kBatch> nodes;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    nodes[i] = ledger.Find(hashes[i]);
+    if (nodes[i] != BlockLedger::kNone) ledger.PrefetchNode(nodes[i]);
+  }
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    if (nodes[i] != BlockLedger::kNone) bank_->table.Prefetch(ledger.key(nodes[i]));
+  }
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const size_t at = backwards ? hashes.size() - 1 - i : i;
+    RemoveBlock(lane, hashes[at], nodes[at]);
+  }
+}
+
+void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node) {
+  // A node that has gone since it was looked for is not held, and nothing has taken its place yet.
   if (node == BlockLedger::kNone || !lane.ledger.held(node)) {
     if (!orphans_.Remove(hash, lane.part)) counters_.unknown_removed.Add(1);
     return;

@@ -66,7 +66,7 @@ struct HoldingCounters {
 
 class RankHoldings {
  public:
-  static constexpr size_t kMostLanes = 32;
+  static constexpr size_t kMostLanes = 16;
 
   ~RankHoldings();
   RankHoldings(const RankHoldings&) = delete;
@@ -90,7 +90,7 @@ class RankHoldings {
     CachePart part;
     GroupKind kind = GroupKind::kFull;
     uint32_t window = 0;
-    uint64_t bit = 0;
+    Lanes bit = 0;
     bool irregular = false;  // has blocks whose predecessor it cannot know
     BlockLedger ledger;
     // Whether gaps matter: windows and lower tiers are walked anyway.
@@ -120,7 +120,8 @@ class RankHoldings {
   bool EnterKnown(Lane& lane, BlockLedger::Node known, uint64_t key, BlockLedger::Node& before);
   BlockLedger::Node NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin,
                                size_t unnamed);
-  void RemoveBlock(Lane& lane, uint64_t hash);
+  void RemoveSome(Lane& lane, std::span<const uint64_t> hashes, bool backwards);
+  void RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node);
   size_t ForgetLeaves(size_t blocks);
   void ForgetNamespaces();
 

@@ -147,9 +147,15 @@ class Publisher:
         self.replayer = Replayer(self.kept, self.topic, replay_port, form, mute) if replay else None
 
     def wait_for_subscriber(self):
-        assert self.socket.poll(wire.PATIENCE * 1000), "nobody subscribes"
+        self._wait_for(b"\1", "somebody subscribes")
+
+    def wait_for_departure(self):
+        self._wait_for(b"\0", "the subscriber leaves")
+
+    def _wait_for(self, begin, what):
+        assert self.socket.poll(wire.PATIENCE * 1000), what
         said = self.socket.recv()
-        assert said[:1] == b"\1" and self.topic.startswith(said[1:]), said
+        assert said[:1] == begin and self.topic.startswith(said[1:]), (what, said)
 
     def publish(self, *events, rank=0):
         """One batch."""
@@ -176,24 +182,66 @@ class Publisher:
         self.socket.close()
 
 
-class KvEngine(FakeEngine):
+class PagesEngine(FakeEngine):
+    """A worker with nothing but the pages that it is given, as {target: JSON}."""
+
+    def __init__(self, pages=None, answer=None):
+        self.pages = dict(pages or {})
+        super().__init__(answer or self._refuse)
+
+    @staticmethod
+    def _refuse(request, connection):
+        connection.sendall(whole_answer("{}", "404 Not Found"))
+
+    def _page(self, target):
+        if target in ("/health", "/v1/models"):
+            return super()._page(target)
+        if target in self.pages:
+            page = self.pages[target]
+            return whole_answer(page if isinstance(page, str) else json.dumps(page))
+        return whole_answer("{}", "404 Not Found")
+
+
+class PolledEngine(PagesEngine):
+    """A worker that hands out its events when it is asked, as TensorRT-LLM does."""
+
+    def __init__(self):
+        self.waiting = []
+        self.last = -1
+        super().__init__(answer=self._hand_out)
+
+    def add(self, *data, window=131072, **fields):
+        for one in data:
+            self.last += 1
+            self.waiting.append({"event_id": self.last, "window_size": window, "data": one,
+                                 **fields})
+
+    def _hand_out(self, request, connection):
+        if request.target != "/kv_cache_events":
+            return self._refuse(request, connection)
+        count = len(self.waiting)
+        events, self.waiting[:count] = self.waiting[:count], []
+        connection.sendall(whole_answer(json.dumps(events)))
+
+
+class KvEngine(PagesEngine):
     """A worker with one publisher per rank, on consecutive ports.
 
-    `pages` are what GET answers, as {target: JSON}; with `tells` the engine says itself where its
-    events are, as "vllm" or "sglang" do. Options are the publishers'.
+    With `tells` the engine says itself where its events are, as "vllm" or "sglang" do. Options are
+    the publishers'.
     """
 
     def __init__(self, ranks=1, topic="", replay=True, pages=None, tells=None, **options):
-        self.pages = dict(pages or {})
+        pages = dict(pages or {})
         self.topic = topic
         self.options = {"topic": topic, "replay": replay, **options}
         self.ranks = self._open(ranks)
         self.replay = replay
         if tells == "sglang":
-            self.pages["/server_info"] = self._as_sglang()
+            pages["/server_info"] = self._as_sglang()
         elif tells == "vllm" or ranks > 1:
-            self.pages["/kv_event_sources"] = self._as_vllm()
-        super().__init__(self._refuse)
+            pages["/kv_event_sources"] = self._as_vllm()
+        super().__init__(pages)
 
     def _open(self, count):
         while True:
@@ -230,17 +278,6 @@ class KvEngine(FakeEngine):
             told["replay_endpoint_port_base"] = self.ranks[0].replayer.port
         return {"kv_events": told, "dp_size": len(self.ranks)}
 
-    @staticmethod
-    def _refuse(request, connection):
-        connection.sendall(whole_answer("{}", "404 Not Found"))
-
-    def _page(self, target):
-        if target in ("/health", "/v1/models"):
-            return super()._page(target)
-        if target in self.pages:
-            return whole_answer(json.dumps(self.pages[target]))
-        return whole_answer("{}", "404 Not Found")
-
     @property
     def publisher(self):
         return self.ranks[0]
@@ -274,6 +311,21 @@ class KvEngine(FakeEngine):
 # --- what the router has understood
 
 
+def ask(router, method, target, body=None):
+    """On a connection that is kept: tests ask thousands of times, and the port of a connection that
+    was closed is taken for another minute."""
+    for fresh in (False, True):
+        if fresh or not hasattr(router, "kept_connection"):
+            router.kept_connection = wire.Connection(router.port)
+        try:
+            router.kept_connection.request(method, target, body)
+            return router.kept_connection.read_answer(method)
+        except (OSError, wire.Truncated):  # it was idle for too long
+            if fresh:
+                raise
+    return None
+
+
 class Known:
     """A rank of an engine as a router knows it."""
 
@@ -291,16 +343,20 @@ class Known:
         """The tokens that the prompt would find in the cache."""
         return lookup(self.router, tokens, lora, salt)[self.worker, self.rank]
 
+    def held(self, *numbers):
+        """Of which of these prompts of chain() there is something in the cache."""
+        return [n for n in numbers if self.lookup(prompt_of(n, 3)) > 0]
+
     def state(self):
         """What /debug/index says; {} until the rank is known."""
-        page = self.router.get("/debug/index").json()
+        page = ask(self.router, "GET", "/debug/index").json()
         found = [rank for rank in page["ranks"]
                  if (rank["worker"], rank["rank"]) == (self.worker, self.rank)]
         assert len(found) <= 1, found
         return found[0] if found else {}
 
     def wait_for(self, condition, what):
-        """Polls the state, more often than `eventually` does, because tests do this all the time."""
+        """Polls the state, more often than `eventually` does: tests do this all the time."""
         deadline = time.monotonic() + wire.PATIENCE
         while not condition(state := self.state()):
             assert time.monotonic() < deadline, f"not within {wire.PATIENCE} s: {what}: {state}"
@@ -330,7 +386,7 @@ def lookup(router, tokens, lora=None, salt=None):
         question["lora"] = lora
     if salt is not None:
         question["salt"] = salt
-    answer = wire.ask(router.port, "POST", "/debug/lookup", question)
+    answer = ask(router, "POST", "/debug/lookup", question)
     assert answer.status == 200, answer.text()
     ranks = answer.json()["ranks"]
     found = {(entry["worker"], entry["rank"]): entry["cached_tokens"] for entry in ranks}
@@ -338,10 +394,15 @@ def lookup(router, tokens, lora=None, salt=None):
     return found
 
 
-def join(router, engine):
-    """Adds the engine to a running router; the ranks, each with a subscription."""
-    answer = wire.ask(router.port, "POST", "/workers", engine.entry())
-    assert answer.status in (200, 201), answer.text()
+def add(router, engine, entry=None):
+    """Adds the engine to a running router."""
+    answer = wire.ask(router.port, "POST", "/workers", entry or {"url": engine.url})
+    assert answer.status == 201, answer.text()
+
+
+def join(router, engine, entry=None):
+    """Adds the engine, as an operator describes it; the ranks, each with a subscription."""
+    add(router, engine, entry or engine.entry())
     return follow(router, engine)
 
 
@@ -359,8 +420,8 @@ class Stable:
         self.router = router
         self.engines = []
 
-    def start(self, **options):
-        self.engines.append(KvEngine(**options))
+    def start(self, kind=KvEngine, **options):
+        self.engines.append(kind(**options))
         return self.engines[-1]
 
     def rank(self, **options):

@@ -232,6 +232,18 @@ def test_a_number_is_the_same_in_every_width_and_sign(rank):
     assert state["unknown_removed"] == 0
 
 
+def test_zero_is_a_hash_like_any_other(rank):
+    say(rank, batch(stored([1, 0], TOKENS[:8]), stored([(1 << 64) - 1], TOKENS[8:12], parent=0)))
+    assert rank.lookup(TOKENS) == 12
+    say(rank, batch(removed([0])))
+    assert rank.lookup(TOKENS) == 4
+    say(rank, batch(stored([0], TOKENS[4:8], parent=1), removed([1])))
+    assert rank.lookup(TOKENS) == 0
+    state = say(rank, batch(stored([1], TOKENS[:4])))
+    assert rank.lookup(TOKENS) == 12
+    assert (state["copies"], state["unknown_removed"], state["conflicts"]) == (0, 0, 0), state
+
+
 def test_what_later_releases_add_is_skipped(rank):
     event = positional(stored([1, 2], TOKENS[:8]), 12) + ["new", {"deep": [1, [2, {"x": b"y"}]]}]
     say(rank, batch(event, ["BlockPolished", [1]], {"type": "BlockPolished", "x": 1}))
@@ -295,7 +307,8 @@ def test_an_adapter_keeps_prompts_apart(rank):
 
 
 def test_an_adapter_with_a_salt(rank):
-    say(rank, batch(stored([1, 2], TOKENS[:8], lora_name="ada", extra_keys=[["ada", "S"], ["ada"]])))
+    extra = [["ada", "S"], ["ada"]]
+    say(rank, batch(stored([1, 2], TOKENS[:8], lora_name="ada", extra_keys=extra)))
     assert rank.lookup(TOKENS, lora="ada", salt="S") == 8
     assert rank.lookup(TOKENS, lora="ada") == 0
     assert rank.lookup(TOKENS, salt="S") == 0

@@ -2,6 +2,7 @@
 engine then finds, for every engine and way of writing, with and without faults."""
 
 import itertools
+import socket
 
 import pytest
 
@@ -33,9 +34,11 @@ def rank_of(router, mock):
         if "kv_events_port" in options:
             entry["kv_events"] = f"tcp://127.0.0.1:{options['kv_events_port']}"
         assert wire.ask(router.port, "POST", "/workers", entry).status == 201
-        joined.append(Known(router, worker, rank))
-        eventually(lambda: state_of(joined[-1]) == "ready", "it can be routed to")
-        return joined[-1]
+        known = Known(router, worker, rank)
+        joined.append(known)
+        eventually(lambda: state_of(known) == "ready", "it can be routed to")
+        known.wait_for(lambda state: state.get("connected"), "it is followed")
+        return known
 
     yield start
     for known in joined:
@@ -59,14 +62,17 @@ def complete(known, prompt, **fields):
 def settle(known):
     """Waits until the router knows everything that the engine has done so far: events come in
     order, so a prompt that is new now is known last. If its own event is lost, another one is."""
-    def attempt():
-        prompt = [500_000 + 100 * next(fresh) + i for i in range(3 * BLOCK + 1)]
+    patience = 0.2
+    while True:
+        first = 500_000 + 100 * next(fresh)
+        prompt = list(range(first, first + 3 * BLOCK + 1))
         complete(known, prompt)
         try:
-            return eventually(lambda: known.lookup(prompt) == 3 * BLOCK, "", patience=2)
+            return eventually(lambda: known.lookup(prompt) == 3 * BLOCK, known.state(), patience)
         except AssertionError:
-            return False
-    eventually(attempt, "the router follows the engine")
+            patience *= 2
+            if patience > wire.PATIENCE:
+                raise
 
 
 def prompts():
@@ -94,7 +100,6 @@ def judge(known, asked, exact=True, **fields):
 
 
 def free_port():
-    import socket
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
 
@@ -102,7 +107,8 @@ def free_port():
 @pytest.mark.parametrize("engine,version", WIRES)
 def test_the_engine_finds_what_the_router_predicts(rank_of, engine, version):
     told = engine != "trtllm" or version == "poll"
-    known = rank_of(engine=engine, wire=version, **({} if told else {"kv_events_port": free_port()}))
+    place = {} if told else {"kv_events_port": free_port()}
+    known = rank_of(engine=engine, wire=version, **place)
     assert judge(known, prompts()) >= 3
     state = known.state()
     assert (state["resets"], state["gaps"], state["malformed_events"]) == (0, 0, 0), state
@@ -113,7 +119,8 @@ def test_hashes_of_bytes(rank_of):
     assert judge(rank_of(wire_hashes="bytes"), prompts()) >= 3
 
 
-@pytest.mark.parametrize("engine,version", [("vllm", "0.17"), ("vllm", "0.32"), ("sglang", "0.5.23")])
+@pytest.mark.parametrize("engine,version", [("vllm", "0.17"), ("vllm", "0.32"),
+                                            ("sglang", "0.5.23")])
 def test_a_salt(rank_of, engine, version):
     known = rank_of(engine=engine, wire=version)
     prompt = list(range(1, 30))
