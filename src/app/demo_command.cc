@@ -93,7 +93,8 @@ double Share(uint64_t part, uint64_t whole) {
 // Turns reports into what the screen shows.
 class Observer {
  public:
-  Observer(const Frontend& router, const MockServers& mocks, std::string mode) : mocks_(mocks) {
+  Observer(const Frontend& router, const MockServers& mocks, std::string mode)
+      : router_(router), mocks_(mocks) {
     view_.url = "http://" + router.address().ToString();
     view_.router_mode = std::move(mode);
   }
@@ -110,6 +111,7 @@ class Observer {
     view_.itl_p50 = report.between_tokens.Percentile(50);
     view_.reused = Share(report.cached_tokens, report.prompt_tokens);
     LookAtWorkers();
+    LookAtFeeds();
     return view_;
   }
 
@@ -158,6 +160,16 @@ class Observer {
     }
   }
 
+  void LookAtFeeds() {
+    view_.known_blocks = 0;
+    view_.event_batches = 0;
+    for (const auto& feed : router_.feeds().All()) {
+      view_.known_blocks += feed->blocks.Get();
+      view_.event_batches += feed->batches.Get();
+    }
+  }
+
+  const Frontend& router_;
   const MockServers& mocks_;
   DemoSnapshot view_;
   ConversationReport last_;

@@ -138,6 +138,9 @@ void DrawNumbers(Canvas& canvas, const DemoSnapshot& s) {
                                       Time(s.follow_up_p90)));
   canvas.Row("reused", fmt::format("{:.0f}% of prompt tokens came from a cache", s.reused * 100),
              kCyan);
+  canvas.Row("index", fmt::format("{} blocks known from {} batches of KV events",
+                                  Amount(static_cast<double>(s.known_blocks)),
+                                  Amount(static_cast<double>(s.event_batches))));
 }
 
 void DrawHistory(Canvas& canvas, std::string_view label, const std::vector<double>& values,
@@ -206,8 +209,8 @@ std::string RenderView(const DemoSnapshot& snapshot, int columns, int rows, bool
   Canvas canvas(UsableWidth(columns), color);
   const auto height = static_cast<size_t>(std::max(rows, 1));
   DrawTitle(canvas, snapshot);
-  if (height >= 7) DrawNumbers(canvas, snapshot);
-  if (height >= 10) DrawHistories(canvas, snapshot);
+  if (height >= 8) DrawNumbers(canvas, snapshot);
+  if (height >= 11) DrawHistories(canvas, snapshot);
   // A header, and at least one line below it.
   if (height >= canvas.lines() + 2) DrawWorkers(canvas, snapshot, height - canvas.lines());
   return canvas.Take();

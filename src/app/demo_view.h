@@ -34,7 +34,9 @@ struct DemoSnapshot {
   Duration follow_up_p50{};  // and of its later ones
   Duration follow_up_p90{};
   Duration itl_p50{};
-  double reused = 0;  // of all prompt tokens, found in a cache, 0 to 1
+  double reused = 0;          // of all prompt tokens, found in a cache, 0 to 1
+  uint64_t known_blocks = 0;  // in the router's index, from the engines' events
+  uint64_t event_batches = 0;
   std::vector<DemoWorker> workers;
   std::vector<double> request_history;     // requests per second, oldest first
   std::vector<double> first_turn_history;  // seconds to first token, oldest first

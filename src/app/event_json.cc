@@ -63,6 +63,12 @@ struct EventWriter {
     w.Key("tier").String(Name(event.tier)).Key("group").Unsigned(event.group);
   }
 
+  void operator()(const MovedEvent& event) const {
+    w.Key("type").String("moved").Key("hash").String(Hex(event.hash));
+    w.Key("from").String(Name(event.from)).Key("to").String(Name(event.to));
+    w.Key("group").Unsigned(event.group);
+  }
+
   void operator()(const ClearedEvent&) const { w.Key("type").String("cleared"); }
 };
 

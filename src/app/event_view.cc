@@ -189,6 +189,11 @@ std::string TextView::Describe(const RemovedEvent& event) const {
   return out + fmt::format("  {} group {}", Name(event.tier), event.group);
 }
 
+std::string TextView::Describe(const MovedEvent& event) const {
+  return Paint(kCyan, "moved") + fmt::format(" {:016x}  {} to {} group {}", event.hash,
+                                             Name(event.from), Name(event.to), event.group);
+}
+
 std::string TextView::Describe(const ClearedEvent&) const { return Paint(kCyan, "cleared"); }
 
 std::string TextView::Batch(const EventOrigin& origin, const EventBatch& batch, size_t) const {

@@ -81,6 +81,7 @@ class TextView final : public EventView {
   std::string Prefix(const EventOrigin& origin, bool numbered) const;
   std::string Describe(const StoredEvent& event) const;
   std::string Describe(const RemovedEvent& event) const;
+  std::string Describe(const MovedEvent& event) const;
   std::string Describe(const ClearedEvent& event) const;
 
   const bool tokens_;

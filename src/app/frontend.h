@@ -45,6 +45,7 @@ class Frontend {
 
   const Fleet& fleet() const { return *fleet_; }
   const GatewayContext& context() const { return *context_; }
+  const FeedBoard& feeds() const { return feeds_; }
 
  private:
   Frontend(const Settings& settings, Log& log) : settings_(settings), log_(log) {}

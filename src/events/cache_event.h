@@ -36,11 +36,20 @@ struct RemovedEvent {
   friend bool operator==(const RemovedEvent&, const RemovedEvent&) = default;
 };
 
+// A block has changed its tier.
+struct MovedEvent {
+  uint64_t hash = 0;
+  Tier from = Tier::kDevice;
+  Tier to = Tier::kDevice;
+  uint32_t group = 0;
+  friend bool operator==(const MovedEvent&, const MovedEvent&) = default;
+};
+
 struct ClearedEvent {
   friend bool operator==(const ClearedEvent&, const ClearedEvent&) = default;
 };
 
-using CacheEvent = std::variant<StoredEvent, RemovedEvent, ClearedEvent>;
+using CacheEvent = std::variant<StoredEvent, RemovedEvent, MovedEvent, ClearedEvent>;
 
 // What one scheduler step of one rank did.
 struct EventBatch {

@@ -21,6 +21,8 @@ void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
     FlushRemovals();
     if (const auto* stored = std::get_if<StoredEvent>(&event)) {
       Apply(*stored, now);
+    } else if (const auto* moved = std::get_if<MovedEvent>(&event)) {
+      if (holdings_) holdings_->Move(moved->hash, {moved->from, moved->group}, moved->to);
     } else {
       status_->clears.Add(1);
       if (holdings_) holdings_->Clear();

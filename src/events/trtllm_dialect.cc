@@ -177,6 +177,12 @@ void TrtllmDecoder::EmitStored(Rank& rank, const TrtllmEvent& event, TrtllmStore
   std::optional<uint64_t> parent = stored.parent;
   StoredEvent* run = nullptr;
   for (TrtllmBlock& block : stored.blocks) {
+    // A block is in one place: what is stored anew is no longer where it was moved to.
+    const auto place = rank.places.find(block.hash);
+    if (place != rank.places.end() && place->second && *place->second != block.tier) {
+      RemovedFrom(out, *place->second, event.group).hashes.push_back(block.hash);
+      run = nullptr;
+    }
     if (!Accept(rank, block)) {
       run = nullptr;  // the next one, if any, follows a block that is not in the list
     } else {
@@ -237,12 +243,21 @@ void TrtllmDecoder::EmitRemoved(Rank& rank, const TrtllmEvent& event, const Trtl
 
 void TrtllmDecoder::EmitMoved(Rank& rank, const TrtllmEvent& event, const TrtllmMoved& moved,
                               std::vector<CacheEvent>& out) {
-  ++counters_.moved;
   const auto place = rank.places.find(moved.hash);
-  const bool held = place == rank.places.end() || place->second.has_value();
-  if (held) RemovedFrom(out, moved.from, event.group).hashes.push_back(moved.hash);
-  if (rank.places.size() < kMaxRemembered || place != rank.places.end())
-    rank.places[moved.hash] = std::nullopt;
+  if (place != rank.places.end() && !place->second) return;  // a partial block
+  const bool device = moved.to == Tier::kDevice;
+  if (!device && place == rank.places.end() && rank.places.size() >= kMaxRemembered) {
+    ++counters_.untracked;
+    RemovedFrom(out, moved.from, event.group).hashes.push_back(moved.hash);
+    return;
+  }
+  ++counters_.moved;
+  out.emplace_back(MovedEvent{moved.hash, moved.from, moved.to, event.group});
+  if (device) {
+    rank.places.erase(moved.hash);
+  } else {
+    rank.places[moved.hash] = moved.to;
+  }
 }
 
 }  // namespace fathom

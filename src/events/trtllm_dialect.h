@@ -9,10 +9,8 @@
 //               that the oldest are lost, and a caller sees the gap in the numbers.
 //   partial     Blocks with fewer tokens than that are announced and removed like others. They are
 //               not stored, and their removal is not handed on.
-//   moved       A block whose cache level changes is removed from where it was. Where it went it
-//               would have to be stored, with tokens that the event does not repeat; to remember
-//               the tokens of every block is the index's work, not a decoder's. So it counts as
-//               gone (`moved` says how often), and its later removal is not handed on.
+//   moved       A block whose cache level changes is handed on as such, and remembered like those
+//               that were stored outside the device.
 //   elsewhere   A removal does not say from which level. Blocks stored outside the device are
 //               remembered with theirs.
 //   window      With several attention windows only the largest counts; the others hold no whole

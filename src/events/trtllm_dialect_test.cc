@@ -158,15 +158,16 @@ TEST(TrtllmDialect, LosesTheOldestWhenTooManyAreHeld) {
   EXPECT_EQ(out.front().id, extra);  // the caller sees that earlier ones are missing
 }
 
-TEST(TrtllmDialect, CountsAMovedBlockAsGone) {
+TEST(TrtllmDialect, FollowsABlockFromLevelToLevel) {
   TrtllmDecoder decoder = Taught();
   const auto out =
       Decode(decoder, {{2, Moved("102", 0, 1)},
                        {3, Moved("102", 1, 0)},
                        {4, Removed("102, 101")},
                        {5, R"({"type":"updated","block_hash":1,"cache_level":null})"}});
-  EXPECT_THAT(out, ElementsAre(Said(2, {RemovedEvent{{102}}}), Said(3, {}),
-                               Said(4, {RemovedEvent{{101}}}), Said(5, {})));
+  EXPECT_THAT(out, ElementsAre(Said(2, {MovedEvent{102, Tier::kDevice, Tier::kHost}}),
+                               Said(3, {MovedEvent{102, Tier::kHost, Tier::kDevice}}),
+                               Said(4, {RemovedEvent{{102, 101}}}), Said(5, {})));
   EXPECT_EQ(decoder.counters().moved, 2u);
 }
 
@@ -187,7 +188,8 @@ TEST(TrtllmDialect, StoresABlockAgainThatCameBackToTheDevice) {
   const auto out = Decode(
       decoder,
       {{2, Moved("102", 0, 1)}, {3, Stored("101", {Block("102", 3, 2)})}, {4, Removed("102")}});
-  EXPECT_THAT(out, ElementsAre(Said(2, {RemovedEvent{{102}}}), Said(3, {Blocks(101, {102}, 3)}),
+  EXPECT_THAT(out, ElementsAre(Said(2, {MovedEvent{102, Tier::kDevice, Tier::kHost}}),
+                               Said(3, {RemovedEvent{{102}, Tier::kHost}, Blocks(101, {102}, 3)}),
                                Said(4, {RemovedEvent{{102}}})));
 }
 

@@ -255,6 +255,23 @@ TEST_F(PrefixIndexTest, CountsLowerTiersOnTop) {
   EXPECT_EQ(DepthOf(*a, Tokens(20)), (Depth{{4, 9, 12, 12}}));
 }
 
+TEST_F(PrefixIndexTest, FollowsABlockThatChangesItsTier) {
+  const auto a = Add();
+  Store(*a, 0, 6);
+  a->Move(5, {}, Tier::kHost);
+  EXPECT_EQ(DepthOf(*a, Tokens(6)), (Depth{{4, 6, 6, 6}}));
+  a->Move(6, {}, Tier::kHost);
+  EXPECT_EQ(DepthOf(*a, Tokens(6)), (Depth{{4, 6, 6, 6}}));
+  a->Move(6, {.tier = Tier::kHost}, Tier::kDevice);
+  EXPECT_EQ(DepthOf(*a, Tokens(6)), (Depth{{4, 6, 6, 6}}));
+  a->Move(5, {.tier = Tier::kHost}, Tier::kDevice);
+  EXPECT_EQ(DepthOf(*a, Tokens(6)), (Depth{{6, 6, 6, 6}}));
+  a->Move(99, {}, Tier::kHost);
+  EXPECT_EQ(a->counters().unknown_removed.value(), 1u);
+  Remove(*a, {3});
+  EXPECT_EQ(DepthOf(*a, Tokens(6)), (Depth{{2, 2, 2, 2}}));
+}
+
 TEST_F(PrefixIndexTest, WindowGroupsNeedOnlyTheirTail) {
   const auto a = Add();
   const auto tokens = Tokens(10);
@@ -335,6 +352,35 @@ TEST_F(PrefixIndexTest, GivesMemoryBackWhenBlocksLeave) {
     epochs_.Collect();
     EXPECT_LT(meter_.bytes(), empty + full / 20) << "round " << round;
   }
+}
+
+// An hour of a busy fleet: every second a hundred prompts come to a rank and as many leave, some
+// with a beginning in common, most of them new.
+TEST_F(PrefixIndexTest, HasASteadySizeUnderAnHourOfChurn) {
+  constexpr size_t kPrompts = 400;  // in the cache of a rank
+  constexpr size_t kLength = 6;
+  std::vector<std::unique_ptr<RankHoldings>> ranks;
+  for (uint64_t i = 0; i < 3; ++i) ranks.push_back(Add(i));
+  Random random(7);
+  size_t settled = 0;
+  constexpr uint64_t kLast = 360'000;
+  for (uint64_t i = 0; i < kLast; ++i) {
+    RankHoldings& rank = *ranks[i % ranks.size()];
+    std::vector<TokenId> tokens(kLength * kBlock, static_cast<TokenId>(i));
+    std::fill_n(tokens.begin(), kBlock, static_cast<TokenId>(random.Below(3)));
+    std::vector<uint64_t> hashes(kLength);
+    for (size_t b = 0; b < kLength; ++b) hashes[b] = i * kLength + b + 1;
+    rank.Store({.hashes = hashes, .tokens = tokens, .seed = 1 + i % 1000}, {});
+    if (i >= kPrompts * ranks.size()) {
+      const uint64_t old = i - kPrompts * ranks.size();
+      for (size_t b = 0; b < kLength; ++b) hashes[b] = (old + 1) * kLength - b;
+      rank.Remove(hashes, {});
+    }
+    if (i == kLast / 10) settled = meter_.bytes();
+  }
+  epochs_.Collect();
+  EXPECT_LT(static_cast<double>(meter_.bytes()), static_cast<double>(settled) * 1.1);
+  EXPECT_EQ(ranks[0]->counters().held.value(), kPrompts * kLength);
 }
 
 // --- memory limit -------------------------------------------------------------------------------

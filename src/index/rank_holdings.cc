@@ -265,6 +265,30 @@ void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node
   }
 }
 
+void RankHoldings::Move(uint64_t hash, CachePart from, Tier to) {
+  const Epochs::Pin pin(seat_);
+  const Lane* const source = Find(from);
+  const BlockLedger::Node node = source == nullptr ? BlockLedger::kNone : source->ledger.Find(hash);
+  if (node == BlockLedger::kNone || !source->ledger.held(node) || from.tier == to) {
+    counters_.unknown_removed.Add(1);
+    return;
+  }
+  const uint64_t key = source->ledger.key(node);
+  const StoredRun shape{.part = {to, from.group}, .kind = source->kind, .window = source->window};
+  if (Lane* const target = FindOrMake(shape); target != nullptr) {
+    // What comes before it is not said; where that matters, gaps must be looked for.
+    if (target->tracked() && target->ledger.Find(hash) == BlockLedger::kNone) {
+      target->irregular = true;
+      Announce(*target, false);
+    }
+    BlockLedger::Node before = BlockLedger::kNone;
+    EnterBlock(*target, hash, key, before, source->ledger.name_space(node));
+    Settle(*target);
+  }
+  RemoveAll(std::span(&hash, 1), from);
+  UpdateCounts();
+}
+
 void RankHoldings::Clear() {
   const Epochs::Pin pin(seat_);
   for (const auto& lane : lanes_) {

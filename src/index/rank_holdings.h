@@ -74,6 +74,8 @@ class RankHoldings {
 
   void Store(const StoredRun& run, TimePoint now);
   void Remove(std::span<const uint64_t> hashes, CachePart part);
+  // A block changes its tier. One that is not known there changes nothing.
+  void Move(uint64_t hash, CachePart from, Tier to);
   // Everything: all groups, all tiers, what is parked.
   void Clear();
   void ExpireOrphans(TimePoint now);
