@@ -104,8 +104,8 @@ TEST(DemoView, ShowsTheNumbers) {
 TEST(DemoView, SaysHowManyWorkersItLeavesOut) {
   const auto lines = Lines(RenderView(Busy(64), 80, 15, false));
   EXPECT_EQ(lines.size(), 15u);
-  EXPECT_EQ(lines.back(), "and 61 more");
-  EXPECT_THAT(RenderView(Busy(4), 80, 15, false), Not(HasSubstr("more")));
+  EXPECT_EQ(lines.back(), "and 62 more");
+  EXPECT_THAT(RenderView(Busy(4), 80, 16, false), Not(HasSubstr("more")));
 }
 
 TEST(DemoView, LetsNoNameMoveTheCursor) {

@@ -89,7 +89,8 @@ void TrtllmDecoder::DecodeOne(const Json& json, Output& out) {
   } else if (const auto* other = std::get_if<TrtllmOther>(&event->data); other && !other->known) {
     ++counters_.ignored;
   }
-  Admit(ranks_[event->rank], *std::move(event), out);
+  Rank& rank = ranks_[event->rank];
+  Admit(rank, *std::move(event), out);
 }
 
 void TrtllmDecoder::Admit(Rank& rank, TrtllmEvent event, Output& out) {
