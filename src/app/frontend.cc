@@ -161,8 +161,9 @@ Result<void> Frontend::OpenIntake() {
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
   TRY(intake_, Intake::Create(IntakeOptionsOf(settings_), *fleet_, std::move(find_endpoint),
                               *resolver_, *cache_index_, feeds_, log_));
-  registry_.AddCollector(
-      [this](Exposition& out) { CollectCacheMetrics(feeds_, *cache_index_, out); });
+  registry_.AddCollector([this](Exposition& out) {
+    CollectCacheMetrics(*fleet_->Current(), feeds_, *cache_index_, out);
+  });
   return {};
 }
 

@@ -164,12 +164,14 @@ Answer DebugPages::Index() const {
   return {.body = w.Take()};
 }
 
-void CollectCacheMetrics(const FeedBoard& feeds, const CacheIndex& index, Exposition& out) {
+void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
+                         const CacheIndex& index, Exposition& out) {
   out.AddGauge("kv_router_index_bytes", "Memory that the index of the workers' caches holds", {},
                static_cast<double>(index.memory().bytes()));
   out.AddGauge("kv_router_index_max_bytes", "What it may hold at most", {},
                static_cast<double>(index.memory().limit()));
   for (const auto& feed : feeds.All()) {
+    if (fleet.Find(feed->worker) == nullptr) continue;  // it has left, and its stream soon will
     const Labels labels = {
         {"worker", std::to_string(feed->worker.value())},
         {"dp_rank", std::to_string(feed->dp_rank.load(std::memory_order_relaxed))}};

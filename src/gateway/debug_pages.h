@@ -30,7 +30,8 @@ class DebugPages {
   std::unique_ptr<CacheReader> reader_;  // made by the first lookup
 };
 
-// The streams and the index, for /metrics.
-void CollectCacheMetrics(const FeedBoard& feeds, const CacheIndex& index, Exposition& out);
+// The index, and the streams of the workers that are in the fleet, for /metrics.
+void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
+                         const CacheIndex& index, Exposition& out);
 
 }  // namespace fathom
