@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/sanitizers.h"
 #include "events/msgpack_dialect.h"
 #include "events/rank_feed.h"
 #include "events/stream_follower.h"
@@ -35,17 +36,7 @@ constexpr uint32_t kBlock = 4;
 constexpr int kSteps = 250;
 constexpr std::string_view kWires[] = {"0.20", "0.22", "0.24", "0.26", "0.32"};
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeeds = 150;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr uint64_t kSeeds = 150;
-#else
-constexpr uint64_t kSeeds = 2000;
-#endif
-#else
-constexpr uint64_t kSeeds = 2000;
-#endif
+constexpr uint64_t kSeeds = kSanitized ? 150 : 2000;
 
 struct NoTime final : TimingProfile {
   Duration StepTime(const StepLoad&) const override { return std::chrono::milliseconds(1); }

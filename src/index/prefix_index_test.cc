@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "index/index_model.h"
 
 namespace fathom {
@@ -363,7 +364,7 @@ TEST_F(PrefixIndexTest, HasASteadySizeUnderAnHourOfChurn) {
   for (uint64_t i = 0; i < 3; ++i) ranks.push_back(Add(i));
   Random random(7);
   size_t settled = 0;
-  constexpr uint64_t kLast = 360'000;
+  constexpr uint64_t kLast = kSanitized ? 36'000 : 360'000;
   for (uint64_t i = 0; i < kLast; ++i) {
     RankHoldings& rank = *ranks[i % ranks.size()];
     std::vector<TokenId> tokens(kLength * kBlock, static_cast<TokenId>(i));

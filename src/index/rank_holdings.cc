@@ -352,8 +352,13 @@ std::optional<uint16_t> RankHoldings::NameSpaceOf(uint64_t seed) {
   return id;
 }
 
-// Namespaces are not counted; when they run out, those that no block is in are found.
+// Namespaces are not counted; when they run out, those that no block is in are found. That looks at
+// everything, so it waits until enough blocks have left for it to be worth while.
 void RankHoldings::CollectNamespaces() {
+  constexpr uint64_t kWorthwhile = 256;
+  const uint64_t removed = counters_.removed.value();
+  if (collected_at_ && removed < *collected_at_ + kWorthwhile) return;
+  collected_at_ = removed;
   std::vector<bool> used(kMostNamespaces, false);
   used[0] = true;
   for (const auto& lane : lanes_) lane->ledger.MarkNamespaces(used);

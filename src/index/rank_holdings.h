@@ -147,7 +147,8 @@ class RankHoldings {
   std::vector<uint64_t> seeds_;                         // by namespace
   std::unordered_map<uint64_t, uint16_t> name_spaces_;  // by seed
   std::vector<uint16_t> free_name_spaces_;
-  std::vector<uint64_t> keys_;  // of the run at hand
+  std::optional<uint64_t> collected_at_;  // blocks removed when namespaces were last collected
+  std::vector<uint64_t> keys_;            // of the run at hand
   HoldingCounters counters_;
 };
 
