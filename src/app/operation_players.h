@@ -53,8 +53,8 @@ class RealIndex {
   uint64_t oddities() const;
 
  private:
-  Epochs epochs_;
   MemoryMeter meter_;
+  Epochs epochs_;
   PrefixIndex index_;
   std::vector<std::unique_ptr<Epochs::Seat>> seats_;  // by thread
   std::vector<std::unique_ptr<RankHoldings>> holdings_;

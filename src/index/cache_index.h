@@ -38,8 +38,8 @@ class CacheIndex {
  private:
   PrefixIndex* Find(BlockShape shape);  // mutex_ held; makes it if it can
 
+  MemoryMeter meter_;  // outlives the epochs, which still free memory in the end
   Epochs epochs_;
-  MemoryMeter meter_;
   const uint64_t secret_;
   std::mutex mutex_;
   std::array<std::atomic<PrefixIndex*>, kMostShapes> indexes_{};  // the first count_ are set

@@ -52,6 +52,7 @@ class PrefixIndex {
  public:
   static constexpr size_t kMostRanks = 16384;
 
+  // The epochs and the meter outlive it, and the meter outlives the epochs.
   PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret);
   ~PrefixIndex();
   PrefixIndex(const PrefixIndex&) = delete;

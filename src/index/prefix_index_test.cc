@@ -60,8 +60,8 @@ class PrefixIndexTest : public testing::Test {
     rank.Remove(hashes, part);
   }
 
-  Epochs epochs_;
   MemoryMeter meter_{kPlenty};
+  Epochs epochs_;
   PrefixIndex index_{{.size = kBlock}, epochs_, meter_, 12345};
   Epochs::Seat seat_{epochs_};
   IndexReader reader_{index_};
@@ -387,8 +387,8 @@ TEST_F(PrefixIndexTest, HasASteadySizeUnderAnHourOfChurn) {
 // --- memory limit -------------------------------------------------------------------------------
 
 TEST(PrefixIndexLimit, ForgetsLeavesAndKeepsPrefixes) {
-  Epochs epochs;
   MemoryMeter meter(2 << 20);
+  Epochs epochs;
   PrefixIndex index({.size = kBlock}, epochs, meter, 1);
   Epochs::Seat seat(epochs);
   IndexReader reader(index);
@@ -433,8 +433,8 @@ const Life kLives[] = {
 
 void LiveAndCompare(const Life& life, uint64_t seed) {
   Random random(seed);
-  Epochs epochs;
   MemoryMeter meter(kPlenty);
+  Epochs epochs;
   PrefixIndex index({.size = kBlock}, epochs, meter, random.Next());
   Epochs::Seat seat(epochs);
   IndexReader reader(index);
@@ -520,8 +520,8 @@ INSTANTIATE_TEST_SUITE_P(PrefixIndex, ModelLives, testing::Range(0, 4));
 // Ranks whose blocks nobody touches must look the same in every lookup, whatever others do to the
 // same keys, to the same buckets and to the size of the table.
 TEST(PrefixIndexThreads, ReadersAlwaysSeeWhatDoesNotChange) {
-  Epochs epochs;
   MemoryMeter meter(kPlenty);
+  Epochs epochs;
   PrefixIndex index({.size = kBlock}, epochs, meter, 99);
   constexpr size_t kBlocks = 400;
   const std::vector<TokenId> tokens = Tokens(kBlocks);
