@@ -8,15 +8,6 @@
 
 #include "base/check.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-// libzmq hands memory from thread to thread with atomics that the sanitizer does not see, because
-// the library was built without it. Compiled in, so that it holds for tests and program alike.
-extern "C" const char* __tsan_default_suppressions();
-extern "C" const char* __tsan_default_suppressions() { return "race:libzmq.so\n"; }
-#endif
-#endif
-
 namespace fathom {
 namespace {
 
