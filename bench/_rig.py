@@ -1,5 +1,8 @@
-"""What the benchmarks stand on: pinned processes, what they cost, and load that must succeed."""
+"""What the benchmarks stand on: the binary and its reports, traces, pinned processes and what they
+cost, load that must succeed, tables."""
 
+import contextlib
+import gzip
 import json
 import os
 import re
@@ -15,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FATHOM = Path(os.environ.get("FATHOM", ROOT / "build/release/fathom"))
 RESULTS = ROOT / "build/bench"
+TRACES = ROOT / "bench/traces"
 MODEL = "mock-model"
 
 
@@ -176,6 +180,38 @@ def finish_load(load):
 
 def run_load(url, core, **settings):
     return finish_load(start_load(url, core, **settings))
+
+
+def measure(name, *arguments):
+    """The report of `fathom bench NAME`, which fails by itself when an answer is wrong."""
+    if not FATHOM.exists():
+        raise Failed(f"{FATHOM} is missing; ./dev build makes it")
+    done = subprocess.run([str(FATHOM), "bench", name, *map(str, arguments)],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False, text=True)
+    if done.returncode != 0:
+        raise Failed(f"fathom bench {name} ended with {done.returncode}: {done.stdout.strip()}")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def unpacked_trace(name="mooncake_conversation"):
+    """The path of a trace as plain text, for as long as the `with` lasts."""
+    with tempfile.NamedTemporaryFile(prefix=f"{name}-", suffix=".jsonl") as plain:
+        with gzip.open(TRACES / f"{name}.jsonl.gz") as packed:
+            shutil.copyfileobj(packed, plain)
+        plain.flush()
+        yield Path(plain.name)
+
+
+def print_table(title, head, rows):
+    """Columns as wide as they need to be: the first to the left, the others to the right."""
+    table = [head, *rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(head))]
+    print(f"\n{title}")
+    for row in table:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        print("  " + "  ".join(cells))
 
 
 def save(name, results):

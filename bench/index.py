@@ -1,42 +1,16 @@
 """How fast is the index of cached prefixes, is it right, and what does it cost? See README.md."""
 
 import argparse
-import gzip
-import json
-import shutil
-import subprocess
 
-from _rig import FATHOM, RESULTS, ROOT, Failed, run_main, save
-
-TRACE = ROOT / "bench/traces/mooncake_conversation.jsonl.gz"
-
-
-def measure(*arguments):
-    """One report of the binary, which fails by itself when the answers are wrong."""
-    answer = subprocess.run([str(FATHOM), "bench", *map(str, arguments)], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, check=False, text=True)
-    if answer.returncode != 0:
-        raise Failed(f"fathom bench {arguments[0]} ended with {answer.returncode}: {answer.stdout}")
-    return json.loads(answer.stdout)
-
-
-def unpack_trace():
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    trace = RESULTS / "mooncake_conversation.jsonl"
-    with gzip.open(TRACE) as packed, open(trace, "wb") as plain:
-        shutil.copyfileobj(packed, plain)
-    return trace
-
-
-def print_row(name, cells):
-    print(f"{name:>30}" + "".join(f"{cell:>19}" for cell in cells))
+from _rig import measure, print_table, run_main, save, unpacked_trace
 
 
 def print_reports(reports):
-    def row(name, value, style):
-        print_row(name, (format(value(report), style) for report in reports))
+    rows = []
 
-    print_row("", (f"{r['ranks']} ranks, {r['threads']} thr." for r in reports))
+    def row(name, value, style):
+        rows.append([name, *(format(value(report), style) for report in reports)])
+
     row("million block operations", lambda r: r["block_operations"] / 1e6, ".1f")
     row("million per second", lambda r: r["block_operations_per_second"] / 1e6, ".1f")
     row("times the plain index", lambda r: r["times_baseline"], ".1f")
@@ -50,6 +24,8 @@ def print_reports(reports):
     row("live entries", lambda r: r["live_entries"], ",")
     row("MB", lambda r: r["bytes"] / 1e6, ".1f")
     row("bytes per (block, rank)", lambda r: r["bytes_per_entry"], ".1f")
+    print_table("Index of the Mooncake conversation trace",
+                ["", *(f"{r['ranks']} ranks, {r['threads']} thr." for r in reports)], rows)
 
 
 def main():
@@ -63,12 +39,13 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="of which the best counts")
     options = parser.parse_args()
 
-    trace = unpack_trace()
-    reports = [
-        measure("index", trace, f"ranks={ranks}", f"threads={threads}", f"blocks={options.blocks}",
-                f"block-size={options.block_size}", f"assign={options.assign}",
-                f"generated={int(options.generated)}", f"runs={options.runs}")
-        for ranks in options.ranks for threads in options.threads]
+    with unpacked_trace() as trace:
+        reports = [
+            measure("index", trace, f"ranks={ranks}", f"threads={threads}",
+                    f"blocks={options.blocks}", f"block-size={options.block_size}",
+                    f"assign={options.assign}", f"generated={int(options.generated)}",
+                    f"runs={options.runs}")
+            for ranks in options.ranks for threads in options.threads]
     keys = measure("keys", f"block-size={options.block_size}")
     print_reports(reports)
     print(f"\nkeys of {keys['tokens']:,} tokens in blocks of {keys['block_size']}: "

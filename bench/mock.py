@@ -1,17 +1,8 @@
 """How fast are engines simulated? See bench/README.md."""
 
 import argparse
-import gzip
-import json
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FATHOM = os.environ.get("FATHOM", ROOT / "build/release/fathom")
-TRACE = ROOT / "bench/traces/mooncake_conversation.jsonl.gz"
+from _rig import measure, run_main, save, unpacked_trace
 
 
 def main():
@@ -22,19 +13,10 @@ def main():
     parser.add_argument("--profile", default="h200-llama-3.1-8b")
     options = parser.parse_args()
 
-    folder = ROOT / "build/bench"
-    folder.mkdir(parents=True, exist_ok=True)
-    trace = folder / "mooncake_conversation.jsonl"
-    with gzip.open(TRACE) as packed, open(trace, "wb") as plain:
-        shutil.copyfileobj(packed, plain)
-    answer = subprocess.run(
-        [FATHOM, "bench", "mock", trace, f"requests={options.requests}",
-         f"engines={options.engines}", f"block-size={options.block_size}",
-         f"profile={options.profile}"], stdout=subprocess.PIPE, check=False)
-    if answer.returncode != 0:
-        sys.exit(answer.returncode)
-    result = json.loads(answer.stdout)
-    (folder / "mock.json").write_text(json.dumps(result, indent=1))
+    with unpacked_trace() as trace:
+        result = measure("mock", trace, f"requests={options.requests}",
+                         f"engines={options.engines}", f"block-size={options.block_size}",
+                         f"profile={options.profile}")
     print(f"{result['requests']:,} requests of the Mooncake conversation trace through "
           f"{result['engines']} virtual engines ({result['profile']}, blocks of "
           f"{result['block_size']}) in {result['seconds']:.1f} s on {result['threads']} threads")
@@ -45,6 +27,7 @@ def main():
     print(f"  {result['reused']:.1%} of prompt tokens reused (round robin), TTFT p50 "
           f"{result['ttft_p50'] * 1e3:.0f} ms, p99 {result['ttft_p99'] * 1e3:.0f} ms, "
           f"{result['preemptions']:,} preemptions, {result['refused']:,} refused")
+    save("mock", result)
 
 
-main()
+run_main(main)

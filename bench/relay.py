@@ -7,7 +7,8 @@ import statistics
 import subprocess
 from typing import NamedTuple
 
-from _rig import FATHOM, MODEL, Failed, Rig, free_port, program, run_load, run_main, save
+from _rig import (FATHOM, MODEL, Failed, Rig, free_port, print_table, program, run_load, run_main,
+                  save)
 
 PROXIES = ("nginx", "haproxy", "fathom")
 STREAMS = 500
@@ -157,7 +158,7 @@ def start_haproxy(rig, core, backends):
 
 
 def start_fathom(rig, core, backends):
-    return rig.fathom(core, backends, "--threads", 1)
+    return rig.fathom(core, backends, "--threads", 1, "--router-mode", "round-robin")
 
 
 STARTERS = {"nginx": start_nginx, "haproxy": start_haproxy, "fathom": start_fathom}
@@ -292,16 +293,6 @@ def measure_latency(bench, plan):
 
 
 # --- saying it ------------------------------------------------------------------------------------
-
-
-def print_table(title, head, rows):
-    table = [head, *rows]
-    widths = [max(len(row[i]) for row in table) for i in range(len(head))]
-    print(f"\n{title}")
-    for row in table:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-        print("  " + "  ".join(cells))
 
 
 def print_costs(title, unit, found):

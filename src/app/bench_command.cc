@@ -6,6 +6,9 @@
 #include "app/bench_index.h"
 #include "app/bench_keys.h"
 #include "app/bench_mock.h"
+#include "app/bench_request.h"
+#include "app/bench_routing.h"
+#include "app/bench_trace.h"
 #include "app/command.h"
 #include "base/text.h"
 #include "codec/json.h"
@@ -23,7 +26,10 @@ constexpr std::string_view kUsage =
     "was due before `warmup` is not timed. Prints one JSON object, times in seconds.\n"
     "       fathom bench mock TRACE [NAME=VALUE]...\n"
     "       fathom bench index TRACE|--ops FILE [NAME=VALUE]...\n"
-    "       fathom bench keys [NAME=VALUE]...: see bench/README.md\n";
+    "       fathom bench keys [NAME=VALUE]...\n"
+    "       fathom bench request [NAME=VALUE]...\n"
+    "       fathom bench routing TRACE [NAME=VALUE]...\n"
+    "       fathom bench trace URL TRACE [NAME=VALUE]...: see bench/README.md\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
   w.Key(name).BeginObject();
@@ -105,6 +111,9 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "mock") return RunBenchMock(args.subspan(1));
   if (!args.empty() && args[0] == "index") return RunBenchIndex(args.subspan(1));
   if (!args.empty() && args[0] == "keys") return RunBenchKeys(args.subspan(1));
+  if (!args.empty() && args[0] == "request") return RunBenchRequest(args.subspan(1));
+  if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
+  if (!args.empty() && args[0] == "trace") return RunBenchTrace(args.subspan(1));
   if (AsksForHelp(args)) {
     fmt::print("{}", kUsage);
     return kExitFine;

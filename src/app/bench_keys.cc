@@ -8,9 +8,9 @@
 #include <cstring>
 #include <vector>
 
+#include "app/bench_settings.h"
 #include "app/command.h"
 #include "base/random.h"
-#include "base/text.h"
 #include "codec/json.h"
 #include "tokens/key_chain.h"
 
@@ -82,19 +82,13 @@ std::string ReportOf(const Plan& plan) {
 
 int RunBenchKeys(std::span<const std::string_view> args) {
   Plan plan;
-  for (const std::string_view arg : args) {
-    const size_t equals = std::min(arg.find('='), arg.size() - 1);
-    const std::string_view key = arg.substr(0, equals);
-    const auto number = ParseDecimal(arg.substr(equals + 1));
-    uint64_t* const field = key == "tokens"       ? &plan.tokens
-                            : key == "block-size" ? &plan.block_size
-                            : key == "runs"       ? &plan.runs
-                                                  : nullptr;
-    if (field == nullptr || !number || *number == 0 || *number > 1 << 28) {
-      fmt::print(stderr, "fathom bench: '{}'\n{}", arg, kUsage);
-      return kExitUsage;
-    }
-    *field = *number;
+  constexpr double kMost = 1 << 28;
+  const BenchSetting settings[] = {{"tokens", &plan.tokens, 1, kMost},
+                                   {"block-size", &plan.block_size, 1, kMost},
+                                   {"runs", &plan.runs, 1, kMost}};
+  if (const auto set = ReadSettings(args, settings); !set) {
+    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
+    return kExitUsage;
   }
   fmt::print("{}\n", ReportOf(plan));
   return kExitFine;

@@ -8,12 +8,12 @@
 #include <thread>
 #include <vector>
 
+#include "app/bench_settings.h"
 #include "app/command.h"
-#include "app/trace.h"
-#include "base/text.h"
 #include "codec/json.h"
 #include "load/latency_histogram.h"
 #include "mock/engine_core.h"
+#include "replay/trace.h"
 
 namespace fathom {
 namespace {
@@ -39,17 +39,6 @@ struct Tally {
   Duration virtual_time{};
   LatencyHistogram first_token;
 };
-
-// The prompt behind the ids: the same id in the same repetition gives the same tokens.
-std::vector<TokenId> PromptOf(const TraceRequest& request, uint64_t repetition, uint64_t ids) {
-  std::vector<TokenId> prompt(request.input);
-  for (size_t i = 0; i < prompt.size(); ++i) {
-    const size_t block = std::min<size_t>(i / kTokensPerTraceId, request.ids.size() - 1);
-    const uint64_t id = request.ids[block] + repetition * ids;
-    prompt[i] = static_cast<TokenId>(id * kTokensPerTraceId + i % kTokensPerTraceId);
-  }
-  return prompt;
-}
 
 // One engine with its share of the requests: every engines-th one.
 class VirtualEngine {
@@ -97,7 +86,7 @@ class VirtualEngine {
   void Submit() {
     const TraceRequest& request = trace_[next_ % trace_.size()];
     const auto id = core_.Submit(
-        {.prompt = PromptOf(request, next_ / trace_.size(), ids_), .max_tokens = request.output});
+        {.prompt = PromptOf(request, next_ / trace_.size() * ids_), .max_tokens = request.output});
     id ? void(waiting_.emplace(*id, Arrival(next_))) : void(++tally_.refused);
     ++tally_.requests;
     next_ += plan_.engines;
@@ -176,39 +165,19 @@ int Complain(std::string_view what) {
   return kExitUsage;
 }
 
-Result<void> Set(Plan& plan, std::string_view arg) {
-  const size_t equals = arg.find('=');
-  const std::string_view key = arg.substr(0, equals);
-  const std::string_view value = equals == arg.npos ? "" : arg.substr(equals + 1);
-  if (key == "profile") {
-    plan.profile = value;
-    return {};
-  }
-  const auto number = ParseDecimal(value);
-  if (!number || *number == 0) return Fail(Blame::kCaller, "'{}': not NAME=NUMBER", arg);
-  if (key == "requests") {
-    plan.requests = *number;
-  } else if (key == "engines") {
-    plan.engines = *number;
-  } else if (key == "threads") {
-    plan.threads = *number;
-  } else if (key == "block-size" && *number <= 1024) {
-    plan.block_size = static_cast<uint32_t>(*number);
-  } else {
-    return Fail(Blame::kCaller, "no such setting, or out of range: '{}'", arg);
-  }
-  return {};
-}
-
 }  // namespace
 
 int RunBenchMock(std::span<const std::string_view> args) {
   if (args.empty()) return Complain("the trace is missing");
   Plan plan;
   plan.threads = std::max(1u, std::thread::hardware_concurrency());
-  for (const std::string_view arg : args.subspan(1)) {
-    if (const auto set = Set(plan, arg); !set) return Complain(set.error().what);
-  }
+  const BenchSetting settings[] = {{"requests", &plan.requests},
+                                   {"engines", &plan.engines},
+                                   {"threads", &plan.threads},
+                                   {"block-size", &plan.block_size, 1, 1024},
+                                   {"profile", &plan.profile}};
+  const auto set = ReadSettings(args.subspan(1), settings);
+  if (!set) return Complain(set.error().what);
   const auto profile = TimingProfile::Named(plan.profile);
   if (!profile) return Complain(profile.error().what);
   const auto trace = ReadTrace(std::string(args[0]));

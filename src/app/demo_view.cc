@@ -5,235 +5,164 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
+
+#include "app/demo_canvas.h"
+#include "app/demo_table.h"
 
 namespace fathom {
 namespace {
 
 constexpr size_t kLabel = 12;
-constexpr size_t kMaxWidth = 100;  // lines longer than this are harder to read, not easier
-constexpr std::array<std::string_view, 8> kBars = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr size_t kMostWidth = 140;  // lines longer than this are harder to read, not easier
+constexpr size_t kMostSideWidth = 100;
+constexpr size_t kLeastSideWidth = 36;
+constexpr std::string_view kBetween = " │ ";
 
-constexpr std::string_view kBold = "1";
-constexpr std::string_view kDim = "2";
-constexpr std::string_view kRed = "31";
-constexpr std::string_view kGreen = "32";
-constexpr std::string_view kCyan = "36";
-
-bool Continues(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
-
-// Each code point of what is drawn here takes one column.
-size_t Width(std::string_view text) {
-  return text.size() - static_cast<size_t>(std::ranges::count_if(text, Continues));
-}
-
-// Cut or filled up to exactly `width` columns.
-std::string Fit(std::string_view text, size_t width) {
-  const size_t have = Width(text);
-  if (have <= width) return std::string(text) + std::string(width - have, ' ');
-  if (width == 0) return "";
-  size_t bytes = 0;
-  for (size_t columns = 0; columns + 1 < width; ++columns) {
-    ++bytes;
-    while (bytes < text.size() && Continues(text[bytes])) ++bytes;
-  }
-  return std::string(text.substr(0, bytes)) + "…";
-}
-
-std::string FitRight(std::string_view text, size_t width) {
-  const size_t have = Width(text);
-  return have >= width ? Fit(text, width) : std::string(width - have, ' ') + std::string(text);
-}
-
-// Names come from configuration; nothing in them may move the cursor.
-std::string Printable(std::string_view text) {
-  std::string out(text);
-  std::ranges::replace_if(out, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  return out;
-}
-
-std::string Time(Duration d) {
-  const double seconds = Seconds(d);
-  if (d == Duration::zero()) return "-";
-  if (seconds < 0.001) return fmt::format("{:.0f} us", seconds * 1e6);
-  if (seconds < 0.01) return fmt::format("{:.1f} ms", seconds * 1e3);
-  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1e3);
-  return fmt::format("{:.1f} s", seconds);
-}
-
-std::string Elapsed(Duration d) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(d).count();
-  return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
-}
-
-std::string Amount(double n) {
-  if (n < 10'000) return fmt::format("{:.0f}", n);
-  if (n < 10'000'000) return fmt::format("{:.1f}k", n / 1e3);
-  return fmt::format("{:.1f}M", n / 1e6);
-}
-
-size_t UsableWidth(int columns) {
-  return std::min(static_cast<size_t>(std::max(columns, kMinColumns)), kMaxWidth);
-}
-
-// Builds a picture line by line; knows its width and whether it has colours.
-class Canvas {
+// One side's column. `scale` is the highest bar of its sparkline, in seconds.
+class SidePicture {
  public:
-  Canvas(size_t width, bool color) : width_(width), color_(color) {}
-
-  size_t width() const { return width_; }
-  size_t lines() const { return lines_; }
-  std::string Take() { return std::move(out_); }
-
-  // A piece of the current line, cut at its end.
-  Canvas& Put(std::string_view text, std::string_view style = {}) {
-    const size_t room = width_ - used_;
-    const std::string piece = Width(text) > room ? Fit(text, room) : std::string(text);
-    used_ += Width(piece);
-    const bool styled = color_ && !style.empty() && !piece.empty();
-    if (styled) out_.append("\x1b[").append(style).append("m");
-    out_ += piece;
-    if (styled) out_ += "\x1b[0m";
-    return *this;
+  SidePicture(const SideMoment& side, size_t width, size_t rows, double scale, bool color)
+      : side_(side), rows_(rows), scale_(scale), canvas_(width, color) {
+    DrawNumbers();
+    // A header, a worker, and a line for the others.
+    const size_t least = std::min<size_t>(side_.workers.size() + 1, 3);
+    if (rows_ >= canvas_.lines() + least) DrawWorkers(rows_ - canvas_.lines());
   }
 
-  void EndLine() {
-    while (out_.ends_with(' ')) out_.pop_back();
-    out_ += '\n';
-    used_ = 0;
-    ++lines_;
-  }
-
-  void Row(std::string_view label, std::string_view value, std::string_view style = {}) {
-    Put(Fit(label, kLabel), kDim).Put(value, style).EndLine();
-  }
+  const Canvas& canvas() const { return canvas_; }
 
  private:
-  const size_t width_;
-  const bool color_;
-  std::string out_;
-  size_t used_ = 0;
-  size_t lines_ = 0;
+  void DrawNumbers();
+  void DrawHeading();
+  void DrawTurns();
+  void DrawWorkers(size_t rows);
+  void DrawWorker(const WorkerMoment& worker);
+  void Row(std::string_view label, std::string_view value, std::string_view style = {});
+  void Times(std::string_view label, Duration p50, Duration p90, std::string_view style = {});
+  bool Full() const { return canvas_.lines() >= rows_; }
+
+  const SideMoment& side_;
+  const size_t rows_;
+  const double scale_;
+  Canvas canvas_;
 };
 
-void DrawTitle(Canvas& canvas, const DemoSnapshot& s) {
-  canvas.Put("fathom demo", kBold).Put("  " + Elapsed(s.elapsed));
-  canvas.Put("  " + Printable(s.router_mode), kCyan).Put("  " + Printable(s.url), kDim).EndLine();
+void SidePicture::Row(std::string_view label, std::string_view value, std::string_view style) {
+  if (Full()) return;
+  canvas_.Put(Fit(label, kLabel), kDim).Put(value, style).EndLine();
 }
 
-void DrawNumbers(Canvas& canvas, const DemoSnapshot& s) {
-  canvas.Put(Fit("turns", kLabel), kDim);
-  canvas.Put(fmt::format("{}  {:.1f}/s  ", Amount(static_cast<double>(s.requests)),
-                         s.requests_per_second));
-  canvas.Put(fmt::format("errors {}", s.errors), s.errors == 0 ? kGreen : kRed).EndLine();
-  canvas.Row("tokens", fmt::format("{}/s", Amount(s.tokens_per_second)));
-  canvas.Row("next token", fmt::format("p50 {}", Time(s.itl_p50)));
-  canvas.Row("first turn", fmt::format("first token p50 {}  p90 {}", Time(s.first_turn_p50),
-                                       Time(s.first_turn_p90)));
-  canvas.Row("follow-up", fmt::format("first token p50 {}  p90 {}", Time(s.follow_up_p50),
-                                      Time(s.follow_up_p90)));
-  canvas.Row("reused", fmt::format("{:.0f}% of prompt tokens came from a cache", s.reused * 100),
-             kCyan);
-  canvas.Row("index", fmt::format("{} blocks known from {} batches of KV events",
-                                  Amount(static_cast<double>(s.known_blocks)),
-                                  Amount(static_cast<double>(s.event_batches))));
+void SidePicture::Times(std::string_view label, Duration p50, Duration p90,
+                        std::string_view style) {
+  Row(label, fmt::format("p50 {:<8}p90 {}", TimeText(p50), TimeText(p90)), style);
 }
 
-void DrawHistory(Canvas& canvas, std::string_view label, const std::vector<double>& values,
-                 const std::string& latest) {
-  const size_t room = canvas.width() - kLabel - 10;
-  canvas.Put(Fit(label, kLabel), kDim).Put(Fit(Sparkline(values, room), room), kCyan);
-  canvas.Put(FitRight(latest, 10)).EndLine();
+// The most telling first: what does not fit is left out from the end.
+void SidePicture::DrawNumbers() {
+  const size_t room = canvas_.width() - kLabel;
+  DrawHeading();
+  Times("follow-up", side_.follow_up_p50, side_.follow_up_p90, kBold);
+  Row("each second", Sparkline(side_.follow_up_history, room, scale_), kCyan);
+  Row("reused", FitRight(ShareText(side_.reused), 4) + " " + Bar(side_.reused, room - 5), kCyan);
+  Times("first turn", side_.first_turn_p50, side_.first_turn_p90);
+  Row("next token", fmt::format("p50 {:<8}{}/s", TimeText(side_.next_token_p50),
+                                AmountText(side_.tokens_per_second)));
+  DrawTurns();
+  Row("index",
+      fmt::format("{} blocks, {} batches", AmountText(static_cast<double>(side_.known_blocks)),
+                  AmountText(static_cast<double>(side_.event_batches))));
 }
 
-std::string LatestTime(const std::vector<double>& seconds) {
-  const double latest = seconds.empty() ? 0 : seconds.back();
-  return Time(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(latest)));
+void SidePicture::DrawHeading() {
+  if (Full()) return;
+  canvas_.Put(Printable(side_.router_mode), kBold).Put("  " + Printable(side_.url), kDim).EndLine();
 }
 
-void DrawHistories(Canvas& canvas, const DemoSnapshot& s) {
-  DrawHistory(canvas, "turns/s", s.request_history, fmt::format("{:.1f}", s.requests_per_second));
-  DrawHistory(canvas, "first turn", s.first_turn_history, LatestTime(s.first_turn_history));
-  DrawHistory(canvas, "follow-up", s.follow_up_history, LatestTime(s.follow_up_history));
+void SidePicture::DrawTurns() {
+  if (Full()) return;
+  canvas_.Put(Fit("turns", kLabel), kDim);
+  canvas_.Put(fmt::format("{}  {:.1f}/s  ", AmountText(static_cast<double>(side_.turns)),
+                          side_.turns_per_second));
+  canvas_.Put(fmt::format("errors {}", side_.errors), side_.errors == 0 ? kGreen : kRed).EndLine();
 }
 
-std::string Bar(double share, size_t width) {
-  const auto filled =
-      static_cast<size_t>(std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(width)));
-  std::string out;
-  for (size_t i = 0; i < width; ++i) out += i < filled ? "█" : "░";
-  return out;
+// Name, three numbers, and a bar in what is left.
+void SidePicture::DrawWorkers(size_t rows) {
+  canvas_.Put(Fit("worker", kLabel - 4) + FitRight("run+q", 6) + FitRight("turns", 6) +
+                  FitRight("reused", 7) + " cache",
+              kDim);
+  canvas_.EndLine();
+  const bool all = side_.workers.size() < rows;
+  const size_t shown = all ? side_.workers.size() : rows - std::min<size_t>(rows, 2);
+  for (size_t i = 0; i < shown; ++i) DrawWorker(side_.workers[i]);
+  if (!all) canvas_.Put(fmt::format("and {} more", side_.workers.size() - shown), kDim).EndLine();
 }
 
-void DrawWorker(Canvas& canvas, const DemoWorker& worker, size_t name, size_t bar) {
-  canvas.Put(Fit(Printable(worker.name), name - 1) + " ");
-  canvas.Put(FitRight(fmt::format("{}+{}", worker.running, worker.waiting), 8));
-  canvas.Put(FitRight(Amount(static_cast<double>(worker.served)), 8));
-  canvas.Put(FitRight(fmt::format("{:.0f}%", worker.reused * 100), 8)).Put(" ");
-  canvas.Put(Bar(worker.cache_used, bar), kGreen).EndLine();
+void SidePicture::DrawWorker(const WorkerMoment& worker) {
+  canvas_.Put(Fit(Printable(worker.name), kLabel - 5) + " ");
+  canvas_.Put(FitRight(fmt::format("{}+{}", worker.running, worker.waiting), 6));
+  canvas_.Put(FitRight(AmountText(static_cast<double>(worker.served)), 6));
+  canvas_.Put(FitRight(ShareText(worker.reused), 7)).Put(" ");
+  canvas_.Put(Bar(worker.cache_used, canvas_.width() - (kLabel - 4) - 20), kGreen).EndLine();
 }
 
-// Name, three numbers of eight columns, and a bar in what is left.
-void DrawWorkers(Canvas& canvas, const DemoSnapshot& s, size_t rows) {
-  const size_t name = std::clamp<size_t>(canvas.width() / 5, kLabel, 24);
-  const size_t bar = canvas.width() - name - 3 * 8 - 1;
-  canvas.Put(Fit("worker", name) + FitRight("run+wait", 8) + FitRight("turns", 8) +
-                 FitRight("reused", 8) + " cache in use",
-             kDim);
-  canvas.EndLine();
-  const bool all = s.workers.size() < rows;
-  const size_t shown = all ? s.workers.size() : rows - std::min<size_t>(rows, 2);
-  for (size_t i = 0; i < shown; ++i) DrawWorker(canvas, s.workers[i], name, bar);
-  if (!all) canvas.Put(fmt::format("and {} more", s.workers.size() - shown), kDim).EndLine();
+double LargestOf(const DemoMoment& moment) {
+  double largest = 0;
+  for (const SideMoment& side : moment.sides) {
+    for (const double seconds : side.follow_up_history) largest = std::max(largest, seconds);
+  }
+  return largest;
+}
+
+void DrawSides(Canvas& canvas, const DemoMoment& moment, size_t rows, bool color) {
+  if (moment.sides.empty()) return;
+  const double scale = LargestOf(moment);
+  const auto picture = [&](size_t side, size_t width, size_t height) {
+    return SidePicture(moment.sides[side], std::min(width, kMostSideWidth), height, scale, color);
+  };
+  if (moment.sides.size() == 1) return canvas.Below(picture(0, canvas.width(), rows).canvas());
+  const size_t half = (canvas.width() - Width(kBetween)) / 2;
+  if (half >= kLeastSideWidth) {
+    const SidePicture left = picture(0, half, rows);
+    return canvas.Beside(left.canvas(), kBetween, picture(1, half, rows).canvas());
+  }
+  canvas.Below(picture(0, canvas.width(), rows - rows / 2).canvas());
+  canvas.Below(picture(1, canvas.width(), rows / 2).canvas());
+}
+
+winsize SizeOf(int fd) {
+  winsize size{};
+  const bool known = ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+  return known ? size : winsize{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
 }
 
 }  // namespace
 
-std::string Sparkline(const std::vector<double>& values, size_t width) {
-  const size_t count = std::min(values.size(), width);
-  const auto first = values.end() - static_cast<std::ptrdiff_t>(count);
-  const double largest = count == 0 ? 0 : *std::max_element(first, values.end());
+std::string RenderView(const DemoMoment& moment, int columns, int rows, bool color) {
+  Canvas canvas(std::min(static_cast<size_t>(std::max(columns, kMinColumns)), kMostWidth), color);
+  const auto height = static_cast<size_t>(std::max(rows, 1));
+  canvas.Put("fathom demo", kBold).Put("  " + ElapsedText(moment.elapsed));
+  canvas.Put("  " + RenderScene(moment), kDim).EndLine();
+  if (height >= 2) canvas.Put(RenderVerdict(moment), kGreen).EndLine();
+  if (height >= 8) canvas.EndLine();
+  DrawSides(canvas, moment, height - canvas.lines(), color);
+  return canvas.Text();
+}
+
+std::string RenderLines(const DemoMoment& moment) {
   std::string out;
-  for (auto value = first; value != values.end(); ++value) {
-    const double part = largest > 0 ? std::max(*value, 0.0) / largest : 0;
-    out += kBars[static_cast<size_t>(std::lround(part * 7))];
+  for (const SideMoment& s : moment.sides) {
+    out += fmt::format(
+        "{} {}: turns={} errors={} turns/s={:.1f} tokens/s={:.0f} first_turn_p50={:.1f}ms "
+        "follow_up_p50={:.1f}ms reused={:.0f}%\n",
+        ElapsedText(moment.elapsed), Printable(s.router_mode), s.turns, s.errors,
+        s.turns_per_second, s.tokens_per_second, Seconds(s.first_turn_p50) * 1e3,
+        Seconds(s.follow_up_p50) * 1e3, s.reused * 100);
   }
   return out;
-}
-
-std::string RenderView(const DemoSnapshot& snapshot, int columns, int rows, bool color) {
-  Canvas canvas(UsableWidth(columns), color);
-  const auto height = static_cast<size_t>(std::max(rows, 1));
-  DrawTitle(canvas, snapshot);
-  if (height >= 8) DrawNumbers(canvas, snapshot);
-  if (height >= 11) DrawHistories(canvas, snapshot);
-  // A header, and at least one line below it.
-  if (height >= canvas.lines() + 2) DrawWorkers(canvas, snapshot, height - canvas.lines());
-  return canvas.Take();
-}
-
-std::string RenderLine(const DemoSnapshot& s) {
-  std::string out = fmt::format(
-      "{} turns={} errors={} turns/s={:.1f} tokens/s={:.0f} first_turn_p50={:.1f}ms "
-      "follow_up_p50={:.1f}ms reused={:.0f}%",
-      Elapsed(s.elapsed), s.requests, s.errors, s.requests_per_second, s.tokens_per_second,
-      Seconds(s.first_turn_p50) * 1e3, Seconds(s.follow_up_p50) * 1e3, s.reused * 100);
-  for (const DemoWorker& worker : s.workers) {
-    out += fmt::format(" {}={}", Printable(worker.name), worker.served);
-  }
-  return out + "\n";
-}
-
-std::string RenderSummary(const DemoSnapshot& snapshot, int columns, bool color) {
-  Canvas canvas(UsableWidth(columns), color);
-  DrawTitle(canvas, snapshot);
-  DrawNumbers(canvas, snapshot);
-  DrawWorkers(canvas, snapshot, snapshot.workers.size() + 1);
-  return canvas.Take();
 }
 
 DemoScreen::DemoScreen(int fd) : fd_(fd) {
@@ -244,27 +173,29 @@ DemoScreen::DemoScreen(int fd) : fd_(fd) {
   color_ = live_ && (no_color == nullptr || *no_color == '\0');
 }
 
-void DemoScreen::Draw(const DemoSnapshot& snapshot) {
-  if (!live_) {
-    const auto second = std::chrono::duration_cast<std::chrono::seconds>(snapshot.elapsed).count();
-    if (second == last_second_) return;
-    last_second_ = second;
-    Write(RenderLine(snapshot));
-    return;
-  }
-  winsize size{};
-  const bool known = ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;
+void DemoScreen::Draw(const DemoMoment& moment) {
+  if (!live_) return WriteLines(moment);
+  const winsize size = SizeOf(fd_);
   // The last row stays free, so that the line end of the picture does not scroll the screen.
-  const std::string picture =
-      RenderView(snapshot, known ? size.ws_col : 80, known ? size.ws_row - 1 : 23, color_);
+  const std::string picture = RenderView(moment, size.ws_col, size.ws_row - 1, color_);
   Write(Rewind() + picture);
   drawn_ = static_cast<size_t>(std::ranges::count(picture, '\n'));
 }
 
-void DemoScreen::Finish(const DemoSnapshot& snapshot) {
-  winsize size{};
-  const bool known = live_ && ::ioctl(fd_, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  Write(Rewind() + RenderSummary(snapshot, known ? size.ws_col : 80, color_));
+void DemoScreen::WriteLines(const DemoMoment& moment) {
+  if (next_lines_ == Duration::zero()) {
+    for (const SideMoment& side : moment.sides) {
+      Write(fmt::format("{}: listening at {}\n", Printable(side.router_mode), Printable(side.url)));
+    }
+    next_lines_ = kBetweenLines;
+  }
+  if (moment.elapsed < next_lines_) return;
+  next_lines_ = moment.elapsed - moment.elapsed % kBetweenLines + kBetweenLines;
+  Write(RenderLines(moment));
+}
+
+void DemoScreen::Finish(const DemoMoment& moment) {
+  Write(Rewind() + RenderSummary(moment, color_));
   drawn_ = 0;
 }
 

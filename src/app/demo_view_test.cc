@@ -13,26 +13,26 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-DemoSnapshot Busy(size_t workers) {
-  DemoSnapshot s;
-  s.elapsed = seconds(75);
+SideMoment BusySide(std::string mode, Duration follow_up, size_t workers) {
+  SideMoment s;
   s.url = "http://127.0.0.1:8000";
-  s.router_mode = "round-robin";
-  s.requests = 123456;
+  s.router_mode = std::move(mode);
+  s.turns = 123456;
   s.errors = 3;
-  s.requests_per_second = 512.4;
+  s.turns_per_second = 512.4;
   s.tokens_per_second = 16384;
   s.first_turn_p50 = milliseconds(52);
   s.first_turn_p90 = milliseconds(61);
-  s.follow_up_p50 = milliseconds(9);
-  s.follow_up_p90 = milliseconds(12);
+  s.follow_up_p50 = follow_up;
+  s.follow_up_p90 = milliseconds(112);
+  s.next_token_p50 = milliseconds(10);
   s.reused = 0.618;
-  s.itl_p50 = milliseconds(10);
   for (size_t i = 0; i < workers; ++i) {
-    DemoWorker worker{.name = "mock-" + std::to_string(8100 + i) + "-with-a-rather-long-näme"};
+    WorkerMoment worker{.name = "mock-" + std::to_string(i) + "-with-a-rather-long-näme"};
     worker.running = 5;
     worker.waiting = 2;
     worker.served = 617;
@@ -40,12 +40,15 @@ DemoSnapshot Busy(size_t workers) {
     worker.cache_used = 0.25;
     s.workers.push_back(worker);
   }
-  for (int i = 0; i < 300; ++i) {
-    s.request_history.push_back(400 + i % 50);
-    s.first_turn_history.push_back(0.05 + 0.0001 * (i % 7));
-    s.follow_up_history.push_back(0.01);
-  }
+  s.follow_up_history.assign(300, Seconds(follow_up));
   return s;
+}
+
+DemoMoment Busy(size_t workers, size_t sides = 2) {
+  DemoMoment moment{.elapsed = seconds(75), .people = 12};
+  moment.sides.push_back(BusySide("kv", milliseconds(15), workers));
+  if (sides == 2) moment.sides.push_back(BusySide("round-robin", milliseconds(90), workers));
+  return moment;
 }
 
 std::vector<std::string> Lines(const std::string& text) {
@@ -68,17 +71,22 @@ size_t Columns(const std::string& line) {
   return columns;
 }
 
+void ExpectFits(const DemoMoment& moment, int columns, int rows) {
+  for (const bool color : {false, true}) {
+    const auto lines = Lines(RenderView(moment, columns, rows, color));
+    EXPECT_LE(lines.size(), static_cast<size_t>(rows)) << columns << " columns";
+    for (const std::string& line : lines) {
+      EXPECT_LE(Columns(line), static_cast<size_t>(columns)) << line;
+    }
+  }
+}
+
 TEST(DemoView, NoLineIsWiderThanTheTerminalAndThereAreNotTooMany) {
-  for (const size_t workers : {0, 1, 2, 8, 64}) {
-    for (int columns = kMinColumns; columns <= 200; columns += 7) {
-      for (const int rows : {1, 2, 5, 7, 8, 9, 10, 12, 24, 50}) {
-        for (const bool color : {false, true}) {
-          const auto lines = Lines(RenderView(Busy(workers), columns, rows, color));
-          EXPECT_LE(lines.size(), static_cast<size_t>(rows)) << workers << " workers";
-          for (const std::string& line : lines) {
-            EXPECT_LE(Columns(line), static_cast<size_t>(columns)) << line;
-          }
-        }
+  for (const size_t sides : {1, 2}) {
+    for (const size_t workers : {0, 1, 2, 8, 64}) {
+      const DemoMoment moment = Busy(workers, sides);
+      for (int columns = kMinColumns; columns <= 200; columns += 7) {
+        for (const int rows : {1, 2, 5, 7, 8, 9, 12, 16, 24, 50}) ExpectFits(moment, columns, rows);
       }
     }
   }
@@ -87,64 +95,91 @@ TEST(DemoView, NoLineIsWiderThanTheTerminalAndThereAreNotTooMany) {
 TEST(DemoView, HasNoEscapeCodesWithoutColour) {
   EXPECT_THAT(RenderView(Busy(3), 80, 24, false), Not(HasSubstr("\x1b")));
   EXPECT_THAT(RenderView(Busy(3), 80, 24, true), HasSubstr("\x1b[1mfathom demo\x1b[0m"));
-  EXPECT_THAT(RenderSummary(Busy(3), 80, false), Not(HasSubstr("\x1b")));
 }
 
-TEST(DemoView, ShowsTheNumbers) {
+TEST(DemoView, ShowsTheSidesBesideEachOther) {
+  for (const int columns : {80, 120}) {
+    const std::string view = RenderView(Busy(2), columns, 24, false);
+    EXPECT_THAT(view, HasSubstr("1:15  2 workers, 12 people, the same conversations"));
+    EXPECT_THAT(view, HasSubstr("kv 15 ms, round-robin 90 ms: 6.0 times sooner\n"));
+    EXPECT_THAT(view, ContainsRegex("\nkv .*│ round-robin "));
+    EXPECT_THAT(view, ContainsRegex("p50 15 ms +p90 112 ms +│ follow-up +p50 90 ms +p90 112 ms\n"));
+    EXPECT_THAT(view, ContainsRegex("reused +62% (█)+(░)+ │ reused +62% (█)+(░)+\n"));
+    EXPECT_THAT(view, ContainsRegex("turns +123.5k  512.4/s  errors 3 +│"));
+    EXPECT_THAT(view, ContainsRegex("mock-0… +5\\+2 +617 +50% (█)+(░)+ │ mock-0…"));
+  }
+}
+
+TEST(DemoView, ShowsTheSidesBelowEachOtherWhereItIsNarrow) {
+  const std::string view = RenderView(Busy(2), 60, 40, false);
+  EXPECT_THAT(view, Not(HasSubstr("│")));
+  EXPECT_LT(view.find("\nkv "), view.find("\nround-robin "));
+}
+
+TEST(DemoView, DrawsBothSparklinesOnOneScale) {
   const std::string view = RenderView(Busy(2), 80, 24, false);
-  EXPECT_THAT(view, HasSubstr("1:15"));
-  EXPECT_THAT(view, HasSubstr("round-robin"));
-  EXPECT_THAT(view, HasSubstr("123.5k  512.4/s  errors 3"));
-  EXPECT_THAT(view, HasSubstr("first token p50 52 ms  p90 61 ms"));
-  EXPECT_THAT(view, HasSubstr("first token p50 9.0 ms  p90 12 ms"));
-  EXPECT_THAT(view, HasSubstr("62% of prompt tokens came from a cache"));
-  EXPECT_THAT(view, HasSubstr("5+2     617     50%"));
+  EXPECT_THAT(view, ContainsRegex("each second (▂)+ │ each second (█)+\n"));
+}
+
+TEST(DemoView, HasOneColumnForOneSide) {
+  const std::string view = RenderView(Busy(2, 1), 80, 24, false);
+  EXPECT_THAT(view, Not(HasSubstr("│")));
+  EXPECT_THAT(view, HasSubstr("kv: follow-up turns 15 ms, first turns 52 ms: 3.5 times sooner"));
 }
 
 TEST(DemoView, SaysHowManyWorkersItLeavesOut) {
-  const auto lines = Lines(RenderView(Busy(64), 80, 15, false));
+  const auto lines = Lines(RenderView(Busy(64, 1), 80, 15, false));
   EXPECT_EQ(lines.size(), 15u);
   EXPECT_EQ(lines.back(), "and 62 more");
   EXPECT_THAT(RenderView(Busy(4), 80, 16, false), Not(HasSubstr("more")));
 }
 
 TEST(DemoView, LetsNoNameMoveTheCursor) {
-  DemoSnapshot snapshot = Busy(0);
-  snapshot.workers.push_back({.name = "evil\x1b[2J\nname"});
-  EXPECT_THAT(RenderView(snapshot, 80, 24, false), HasSubstr("evil?[2J?name"));
-  EXPECT_THAT(RenderLine(snapshot), Not(HasSubstr("\x1b")));
+  DemoMoment moment = Busy(0);
+  moment.sides[0].router_mode = "k\x1b[2Jv";
+  moment.sides[0].workers.push_back({.name = "\x1b[2J\n"});
+  EXPECT_THAT(RenderView(moment, 80, 24, false), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RenderLines(moment), Not(HasSubstr("\x1b")));
 }
 
 TEST(DemoView, DrawsAMomentBeforeAnythingHappened) {
-  const std::string view = RenderView(DemoSnapshot(), 80, 24, false);
-  EXPECT_THAT(view, HasSubstr("p50 -  p90 -"));
+  DemoMoment moment;
+  EXPECT_THAT(RenderView(moment, 80, 24, false), HasSubstr("fathom demo  0:00"));
+  moment.sides.resize(2);
+  EXPECT_THAT(RenderView(moment, 80, 24, false), ContainsRegex("p50 - +p90 -"));
 }
 
-TEST(Sparkline, ScalesToTheLargestOfTheValuesItShows) {
-  EXPECT_EQ(Sparkline({1000, 0, 7, 14}, 3), "▁▅█");
-  EXPECT_EQ(Sparkline({0, 0}, 8), "▁▁");
-  EXPECT_EQ(Sparkline({}, 8), "");
-}
-
-TEST(DemoScreen, WritesOneLinePerSecondWhereThereIsNoTerminal) {
+// What a screen writes where there is no terminal.
+std::string Written(const std::vector<Duration>& moments) {
   std::array<int, 2> pipe{};
-  ASSERT_EQ(::pipe(pipe.data()), 0);
+  EXPECT_EQ(::pipe(pipe.data()), 0);
   DemoScreen screen(pipe[1]);
   EXPECT_FALSE(screen.live());
-  DemoSnapshot snapshot = Busy(1);
-  for (const int moment : {1000, 1200, 1900, 2100}) {
-    snapshot.elapsed = milliseconds(moment);
-    screen.Draw(snapshot);
+  DemoMoment moment = Busy(1);
+  for (const Duration elapsed : moments) {
+    moment.elapsed = elapsed;
+    screen.Draw(moment);
   }
-  std::array<char, 4096> out{};
-  const ssize_t n = ::read(pipe[0], out.data(), out.size());
-  ASSERT_GT(n, 0);
-  const std::string text(out.data(), static_cast<size_t>(n));
-  EXPECT_EQ(Lines(text).size(), 2u);
-  EXPECT_THAT(text, HasSubstr("turns=123456 errors=3"));
-  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  ::close(pipe[0]);
+  screen.Finish(moment);
   ::close(pipe[1]);
+  std::string text(16384, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(::read(pipe[0], text.data(), text.size()), 0)));
+  ::close(pipe[0]);
+  return text;
+}
+
+TEST(DemoScreen, WritesLinesNowAndThenWhereThereIsNoTerminal) {
+  const std::string text = Written({milliseconds(0), milliseconds(1900), milliseconds(2100),
+                                    milliseconds(3900), milliseconds(4100)});
+  const auto lines = Lines(text);
+  ASSERT_GE(lines.size(), 6u);
+  EXPECT_EQ(lines[0], "kv: listening at http://127.0.0.1:8000");
+  EXPECT_EQ(lines[1], "round-robin: listening at http://127.0.0.1:8000");
+  EXPECT_THAT(lines[2], HasSubstr("0:02 kv: turns=123456 errors=3"));
+  EXPECT_THAT(lines[3], HasSubstr("0:02 round-robin: turns=123456"));
+  EXPECT_THAT(lines[4], HasSubstr("0:04 kv: "));
+  EXPECT_THAT(lines[6], HasSubstr("fathom demo  0:04"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

@@ -11,10 +11,15 @@
 namespace fathom {
 namespace {
 
-uint64_t SeedOf(const Settings& settings) {
-  if (const int64_t seed = settings.Integer("seed"); seed != 0) return static_cast<uint64_t>(seed);
+// Not the seed of the choices: nobody outside may know where blocks go in the index.
+uint64_t RandomSecret() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
+}
+
+uint64_t SeedOf(const Settings& settings) {
+  const int64_t seed = settings.Integer("seed");
+  return seed != 0 ? static_cast<uint64_t>(seed) : RandomSecret();
 }
 
 size_t ThreadsOf(const Settings& settings) {
@@ -51,9 +56,46 @@ Result<std::vector<std::string>> ApiKeys(const Settings& settings) {
   return keys;
 }
 
+bool FollowsEvents(const Settings& s) {
+  return s.Choice("kv-events") == "on" && s.Flag("router-kv-events");
+}
+
+Weights WeightsOf(const Settings& s) {
+  Weights w;
+  w.overlap_credit = s.Number("router-kv-overlap-score-credit");
+  w.prefill_scale = s.Number("router-prefill-load-scale");
+  w.active_request = s.Number("router-decode-active-request-weight");
+  w.host_hit = s.Number("router-host-cache-hit-weight");
+  w.disk_hit = s.Number("router-disk-cache-hit-weight");
+  w.temperature = s.Number("router-temperature");
+  const auto set = [&](std::string_view name) { return s.OriginOf(name) != "default"; };
+  constexpr std::string_view kOlder = "router-kv-overlap-score-weight";
+  const bool newer = set("router-prefill-load-scale") || set("router-kv-overlap-score-credit");
+  if (!set(kOlder) || newer) return w;
+  // 0 turns the credit off; as a scale it would leave nothing but decoding to choose by.
+  const double weight = s.Number(kOlder);
+  weight == 0 ? w.overlap_credit = 0 : w.prefill_scale = weight;
+  return w;
+}
+
+SteeringOptions SteeringOptionsOf(const Settings& s) {
+  SteeringOptions o;
+  o.mode = *ParseRouterMode(s.Choice("router-mode"));
+  o.events = FollowsEvents(s);
+  o.weights = WeightsOf(s);
+  o.belief_outlives = s.Time("router-belief-ttl");
+  o.approximate_ttl = s.Time("router-ttl");
+  o.approximate_bytes = s.Bytes("index-max-bytes");
+  o.prefix_tokens = static_cast<size_t>(s.Integer("router-prefix-hash-tokens"));
+  o.prefix_bound = s.Number("router-prefix-hash-bound");
+  o.queue_threshold = s.Number("router-queue-threshold");
+  o.decisions_kept = static_cast<size_t>(s.Integer("decisions-kept"));
+  return o;
+}
+
 Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   GatewayOptions o;
-  o.router_mode = *ParseRouterMode(s.Choice("router-mode"));
+  o.steering = SteeringOptionsOf(s);
   o.session_ttl = s.Time("session-affinity-ttl");
   o.max_in_flight = static_cast<uint32_t>(s.Integer("max-in-flight"));
   o.max_waiting = static_cast<uint32_t>(s.Integer("max-waiting"));
@@ -71,6 +113,11 @@ Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   o.admin_key = s.Secret("admin-key");
   o.admin_elsewhere = !s.Text("admin-listen").empty();
   o.log_requests = s.Flag("log-requests");
+  o.log_selections = s.Flag("log-selections");
+  o.routing_headers = s.Flag("routing-headers");
+  o.dispatch_timeout = s.Time("router-queue-timeout");
+  o.tokenize_timeout = s.Time("tokenize-timeout");
+  o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
   return o;
 }
 
@@ -104,6 +151,15 @@ IntakeOptions IntakeOptionsOf(const Settings& s) {
   return o;
 }
 
+// What a worker said before it was lost says nothing of now.
+void CollectEngineLoads(const FleetSnapshot& fleet, Exposition& out) {
+  for (const Member& member : fleet.members()) {
+    const auto report = member.worker->report.Current();
+    if (report == nullptr || member.state != WorkerState::kReady) continue;
+    CollectLoads(*report, member.worker->id_text(), out);
+  }
+}
+
 Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s) {
   if (s.Text("tls-cert").empty()) return nullptr;
   return TlsServerContext::Load(s.Text("tls-cert"), s.Text("tls-key"));
@@ -133,12 +189,20 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
   fleet_ = std::make_unique<Fleet>(breaker);
   prober_ =
       std::make_unique<Prober>(control_, *resolver_, *fleet_, ProbeOptionsOf(settings_), log_);
+  if (const Duration interval = settings_.Time("engine-load-interval");
+      interval > Duration::zero()) {
+    const LoadWatchOptions options{.interval = interval};
+    load_watch_ = std::make_unique<LoadWatch>(control_, *resolver_, *fleet_, options, log_);
+    registry_.AddCollector(
+        [this](Exposition& out) { CollectEngineLoads(*fleet_->Current(), out); });
+  }
   auto variable = [environment](const std::string& name) -> std::optional<std::string> {
     const auto found = environment.find(name);
     if (found == environment.end()) return std::nullopt;
     return found->second;
   };
-  directory_ = std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_);
+  directory_ =
+      std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_, load_watch_.get());
   for (const WorkerEntry& entry : settings_.workers()) {
     const WorkerRequest request{.url = entry.url,
                                 .kv_events = entry.kv_events,
@@ -153,11 +217,15 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
 }
 
 Result<void> Frontend::OpenIntake() {
-  if (settings_.Choice("kv-events") == "off") return {};
-  // Not the seed of the choices: nobody outside may know where blocks go in the index.
-  std::random_device device;
-  const uint64_t secret = (uint64_t{device()} << 32) | device();
-  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), secret);
+  if (!FollowsEvents(settings_)) {
+    if (settings_.Choice("router-mode") == "kv") {
+      log_.Warn(
+          "KV events are not followed: what the workers' caches hold is guessed from where prompts "
+          "were sent; leave out --no-router-kv-events and --kv-events off to know it");
+    }
+    return {};
+  }
+  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret());
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
   TRY(intake_, Intake::Create(IntakeOptionsOf(settings_), *fleet_, std::move(find_endpoint),
                               *resolver_, *cache_index_, feeds_, log_));
@@ -169,12 +237,16 @@ Result<void> Frontend::OpenIntake() {
 
 Result<void> Frontend::OpenGateway() {
   TRY(const GatewayOptions options, GatewayOptionsOf(settings_));
-  context_ =
-      std::make_unique<GatewayContext>(options, *fleet_, *directory_, *resolver_, registry_, log_);
+  context_ = std::make_unique<GatewayContext>(options, *fleet_, *directory_, *resolver_, registry_,
+                                              log_, RandomSecret());
   context_->cache_index = cache_index_.get();
   context_->feeds = &feeds_;
-  registry_.AddCollector(
-      [this](Exposition& out) { CollectWorkerMetrics(*fleet_->Current(), out); });
+  registry_.AddCollector([this](Exposition& out) {
+    const auto fleet = fleet_->Current();
+    CollectWorkerMetrics(*fleet, out);
+    CollectRoutingMetrics(*fleet, context_->steering, context_->dispatch.waiting(),
+                          std::chrono::steady_clock::now(), out);
+  });
   Random seeds(SeedOf(settings_));
   for (const auto& loop : loops_) {
     gateways_.push_back(std::make_unique<Gateway>(*context_, *loop, seeds.Next()));
@@ -200,7 +272,7 @@ Result<void> Frontend::OpenServers() {
   WarnAboutOpenAdmin();
   const std::string& admin_listen = settings_.Text("admin-listen");
   if (admin_listen.empty()) return {};
-  admin_ = std::make_unique<AdminHandler>(*context_);
+  admin_ = std::make_unique<AdminHandler>(*context_, control_);
   std::vector<HttpServer::Place> control = {{&control_, admin_.get()}};
   admin_server_ = std::make_unique<HttpServer>(std::move(control), options, most, log_);
   TRY(const auto host_port, SplitHostPort(admin_listen));

@@ -13,6 +13,7 @@
 #include "config/settings.h"
 #include "config/sources.h"
 #include "discovery/directory.h"
+#include "discovery/load_watch.h"
 #include "discovery/prober.h"
 #include "events/intake.h"
 #include "fleet/feed_board.h"
@@ -64,6 +65,7 @@ class Frontend {
   Registry registry_;
   std::unique_ptr<Fleet> fleet_;
   std::unique_ptr<Prober> prober_;
+  std::unique_ptr<LoadWatch> load_watch_;  // null: engines are not asked for their load
   std::unique_ptr<Directory> directory_;
   FeedBoard feeds_;
   std::unique_ptr<CacheIndex> cache_index_;  // null: KV events are not followed

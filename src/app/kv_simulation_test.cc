@@ -169,7 +169,8 @@ class Rank final : private FollowerActions {
  public:
   Rank(CacheIndex& index, Epochs::Seat& seat, FeedBoard& board, uint64_t worker, bool has_replay)
       : worker_(worker),
-        feed_(index, seat, board.Open(WorkerId(worker), 0, "")),
+        feed_(index, seat, std::make_shared<Worker>(WorkerSpec{}, BreakerOptions{}),
+              board.Open(WorkerId(worker), 0, "")),
         follower_(*this, has_replay) {}
 
   StreamFollower& follower() { return follower_; }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "app/operation_list.h"
-#include "app/trace.h"
+#include "replay/trace.h"
 
 namespace fathom {
 

@@ -116,7 +116,7 @@ std::optional<std::string_view> Nearest(std::string_view name,
   size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
     const size_t distance = EditDistance(name, candidate);
-    if (distance < best_distance) {
+    if (distance < std::min(best_distance, candidate.size())) {  // else nothing of it would be left
       best_distance = distance;
       best = candidate;
     }

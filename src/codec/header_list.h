@@ -22,9 +22,13 @@ enum class HeaderName : uint8_t {
   kConnection,
   kContentLength,
   kContentType,
+  kDataParallelRank,  // x-data-parallel-rank
   kDate,
   kExpect,
-  kFathomWorker,  // x-fathom-worker
+  kFathomCachedTokens,  // x-fathom-cached-tokens
+  kFathomDpRank,        // x-fathom-dp-rank
+  kFathomRouting,       // x-fathom-routing
+  kFathomWorker,        // x-fathom-worker
   kHost,
   kKeepAlive,
   kProxyAuthenticate,

@@ -94,6 +94,8 @@ HeaderName Recognise(std::string_view name) {
     case 15:
       return Matches(at, "x-fathom-worker") ? kFathomWorker : kOther;
     case 16:
+      if (Matches(at, "x-fathom-routing")) return kFathomRouting;
+      if (Matches(at, "x-fathom-dp-rank")) return kFathomDpRank;
       return Matches(at, "proxy-connection") ? kProxyConnection : kOther;
     case 17:
       return Matches(at, "transfer-encoding") ? kTransferEncoding : kOther;
@@ -101,6 +103,10 @@ HeaderName Recognise(std::string_view name) {
       return Matches(at, "proxy-authenticate") ? kProxyAuthenticate : kOther;
     case 19:
       return Matches(at, "proxy-authorization") ? kProxyAuthorization : kOther;
+    case 20:
+      return Matches(at, "x-data-parallel-rank") ? kDataParallelRank : kOther;
+    case 22:
+      return Matches(at, "x-fathom-cached-tokens") ? kFathomCachedTokens : kOther;
     default:
       return kOther;
   }

@@ -20,10 +20,11 @@ constexpr double kMiB = 1024 * kKiB;
 constexpr double kGiB = 1024 * kMiB;
 constexpr double kMillion = 1e6;
 
-// kv joins when there is an index to ask. Until then it is refused like any unknown word, whoever
-// asks for it: serving by another rule than the one asked for would be a silent failure.
-constexpr std::string_view kRouterModes[] = {"round-robin", "random", "power-of-two",
-                                             "least-loaded", "direct"};
+constexpr std::string_view kRouterModes[] = {
+    "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded", "direct"};
+// direct is for clients that name their worker.
+constexpr std::string_view kComparedModes[] = {
+    "none", "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded"};
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
@@ -52,7 +53,8 @@ constexpr Option kOptions[] = {
      .help = "Port to listen on; 0 picks a free one."},
     {.name = "port", .type = kInteger, .fallback = "0", .range = {0, 65535}, .commands = kDemo,
      .section = kListening, .placeholder = "PORT",
-     .help = "Port of the router; 0 picks a free one."},
+     .help = "Port of the router; 0 picks a free one, as the router that it is compared with always "
+             "does."},
     {.name = "admin-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kListening, .placeholder = "HOST:PORT",
      .help = "Serve the admin and debug routes here instead of on the main port."},
@@ -73,18 +75,89 @@ constexpr Option kOptions[] = {
     {.name = "worker-urls", .type = kList, .fallback = "", .commands = kServe,
      .section = kWorkers, .placeholder = "URL...",
      .help = "Engines to route to, added to the workers of the YAML file."},
-    {.name = "workers", .type = kInteger, .fallback = "2", .range = {1, 64}, .commands = kDemo,
+    {.name = "workers", .type = kInteger, .fallback = "4", .range = {1, 64}, .commands = kDemo,
      .section = kWorkers,
-     .help = "Mock workers to run."},
+     .help = "Mock workers of each router."},
 
     // Routing
-    {.name = "router-mode", .type = kChoice, .fallback = "round-robin", .choices = kRouterModes,
+    {.name = "router-mode", .type = kChoice, .fallback = "kv", .choices = kRouterModes,
      .commands = kServe, .section = kRouting, .placeholder = "MODE",
      .dynamo = {{"DYN_ROUTER_MODE"}},
-     .help = "How a worker is chosen."},
-    {.name = "router-mode", .type = kChoice, .fallback = "round-robin", .choices = kRouterModes,
+     .help = "How a worker is chosen: kv by what its cache holds and how busy it is, prefix-hash by "
+             "the beginning of the prompt, direct by the client itself, the others by load alone."},
+    {.name = "router-kv-events", .type = kFlag, .fallback = "true", .commands = kServe,
+     .section = kRouting, .dynamo = {{"DYN_ROUTER_USE_KV_EVENTS"}, {"DYN_USE_KV_EVENTS"}},
+     .help = "Whether the workers' KV events say what their caches hold; without them it is guessed "
+             "from where prompts were sent."},
+    {.name = "router-kv-overlap-score-credit", .type = kNumber, .fallback = "1", .range = {0, 1},
+     .commands = kServe, .section = kRouting,
+     .dynamo = {{"DYN_ROUTER_KV_OVERLAP_SCORE_CREDIT"}},
+     .help = "How much of a cached token's prefill counts as saved; 0 ignores the caches."},
+    {.name = "router-prefill-load-scale", .type = kNumber, .fallback = "64", .range = {0, kMillion},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_PREFILL_LOAD_SCALE"}},
+     .help = "Price of prefilling a token in units of decoding with one more token of context."},
+    {.name = "router-kv-overlap-score-weight", .type = kNumber, .fallback = "64",
+     .range = {0, kMillion}, .commands = kServe, .section = kRouting,
+     .dynamo = {{"DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT"}, {"DYN_OVERLAP_SCORE_WEIGHT"}},
+     .aliases = {"kv-overlap-score-weight"},
+     .help = "Older name of router-prefill-load-scale, where 0 also sets the credit to 0; counts "
+             "only if neither of the two is set."},
+    {.name = "router-decode-active-request-weight", .type = kNumber, .fallback = "0",
+     .range = {0, 1e9}, .commands = kServe, .section = kRouting,
+     .dynamo = {{"DYN_ROUTER_DECODE_ACTIVE_REQUEST_WEIGHT"}},
+     .help = "Price of each request that a rank is serving, in tokens of context."},
+    {.name = "router-host-cache-hit-weight", .type = kNumber, .fallback = "0.75", .range = {0, 1},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_HOST_CACHE_HIT_WEIGHT"}},
+     .help = "What a token cached in host memory is worth beside one on the device."},
+    {.name = "router-disk-cache-hit-weight", .type = kNumber, .fallback = "0.25", .range = {0, 1},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_DISK_CACHE_HIT_WEIGHT"}},
+     .help = "What a token cached on disk or further away is worth beside one on the device."},
+    {.name = "router-temperature", .type = kNumber, .fallback = "0", .range = {0, 100},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_TEMPERATURE"}},
+     .help = "Above 0, ranks are drawn by chance, the cheaper the likelier, instead of taking the "
+             "cheapest."},
+    {.name = "router-belief-ttl", .type = kDuration, .fallback = "1s", .range = {0, kHour},
+     .commands = kServe, .section = kRouting,
+     .help = "How long after its first byte a prompt is believed to be cached where it went, until "
+             "KV events have confirmed it."},
+    {.name = "router-ttl", .type = kDuration, .fallback = "120s", .range = {kMillisecond, kYear},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_TTL_SECS"}},
+     .aliases = {"router-ttl-secs"},
+     .help = "Without KV events: how long a prompt is assumed to stay cached where it went."},
+    {.name = "router-prefix-hash-tokens", .type = kInteger, .fallback = "1024",
+     .range = {1, kMillion}, .commands = kServe, .section = kRouting,
+     .help = "How many tokens at the beginning of a prompt decide where prefix-hash sends it."},
+    {.name = "router-prefix-hash-bound", .type = kNumber, .fallback = "1.25", .range = {1, 1000},
+     .commands = kServe, .section = kRouting,
+     .help = "How many times the mean number of requests prefix-hash lets a rank have."},
+    {.name = "router-queue-threshold", .type = kNumber, .fallback = "2", .range = {0, kMillion},
+     .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_QUEUE_THRESHOLD"}},
+     .help = "Steps of prefill, each as large as the engine reports (else 8192 tokens), that may be "
+             "queued on a rank; when all ranks have that many, or are full, requests wait in the "
+             "router; 0 never waits."},
+    {.name = "router-queue-timeout", .type = kDuration, .fallback = "60s", .range = {0, kHour},
+     .commands = kServe, .section = kRouting,
+     .help = "How long a request waits for a rank with room; then it goes to the best one anyway."},
+    {.name = "routing-headers", .type = kFlag, .fallback = "true", .commands = kServe,
+     .section = kRouting,
+     .help = "Whether answers carry x-fathom-worker, x-fathom-dp-rank and x-fathom-cached-tokens."},
+    {.name = "decisions-kept", .type = kInteger, .fallback = "1024", .range = {0, kMillion},
+     .commands = kServe, .section = kRouting,
+     .help = "Latest decisions that GET /debug/decisions can show."},
+    {.name = "tokenize-timeout", .type = kDuration, .fallback = "250ms", .range = {0, kHour},
+     .commands = kServe, .section = kRouting,
+     .help = "How long a request waits for an engine to turn its text into tokens before it is "
+             "routed by load; 0 asks no engine."},
+    {.name = "tokenize-cache-bytes", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
+     .commands = kServe, .section = kRouting,
+     .help = "Memory for the tokens of texts that were seen before."},
+    {.name = "router-mode", .type = kChoice, .fallback = "kv", .choices = kRouterModes,
      .commands = kDemo, .section = kRouting, .placeholder = "MODE",
      .help = "How a worker is chosen."},
+    {.name = "compare", .type = kChoice, .fallback = "round-robin", .choices = kComparedModes,
+     .commands = kDemo, .section = kRouting, .placeholder = "MODE",
+     .help = "How a second router, with workers of its own, chooses for the same conversations; "
+             "none runs the first alone."},
     {.name = "session-affinity-ttl", .type = kDuration, .fallback = "10m", .range = {0, kYear},
      .commands = kServe, .section = kRouting,
      .dynamo = {{"DYN_ROUTER_SESSION_AFFINITY_TTL_SECS"}},
@@ -187,6 +260,10 @@ constexpr Option kOptions[] = {
     {.name = "health-check-path", .type = kText, .fallback = "/health", .commands = kServe,
      .section = kHealth, .placeholder = "PATH",
      .help = "Path that a health check asks for."},
+    {.name = "engine-load-interval", .type = kDuration, .fallback = "2s", .range = {0, kHour},
+     .commands = kServe, .section = kHealth,
+     .help = "Time between two questions to a worker about its capacity and load, for TensorRT-LLM, "
+             "whose answer can be read only once, at least 10s; 0 asks none."},
 
     // Security
     {.name = "tls-cert", .type = kText, .fallback = "", .commands = kServe, .section = kSecurity,
@@ -243,8 +320,12 @@ constexpr Option kOptions[] = {
      .help = "Tokens per block of the KV cache; 0 means the engine's own default: 16 for vllm, 1 "
              "for sglang, 32 for trtllm."},
     {.name = "num-blocks", .type = kInteger, .fallback = "0", .range = {0, 16 * kMillion},
-     .commands = kMock | kDemo, .section = kSimulation,
+     .commands = kMock, .section = kSimulation,
      .help = "Blocks of each rank's KV cache, one of which is reserved; 0 means as many as hold "
+             "262144 tokens."},
+    {.name = "num-blocks", .type = kInteger, .fallback = "1024", .range = {0, 16 * kMillion},
+     .commands = kDemo, .section = kSimulation,
+     .help = "Blocks of each worker's KV cache, one of which is reserved; 0 means as many as hold "
              "262144 tokens."},
     {.name = "max-num-seqs", .type = kInteger, .fallback = "256", .range = {1, 65536},
      .commands = kMock, .section = kSimulation,
@@ -361,9 +442,9 @@ constexpr Option kOptions[] = {
              "never."},
 
     // Traffic
-    {.name = "concurrency", .type = kInteger, .fallback = "10", .range = {1, 10000},
+    {.name = "concurrency", .type = kInteger, .fallback = "12", .range = {1, 10000},
      .commands = kDemo, .section = kTraffic,
-     .help = "People who have a conversation at once."},
+     .help = "People who have a conversation with each router at once."},
     {.name = "think-time", .type = kDuration, .fallback = "1s", .range = {0, kHour},
      .commands = kDemo, .section = kTraffic,
      .help = "Average pause between an answer and the next message of its conversation."},
@@ -429,6 +510,10 @@ constexpr Option kOptions[] = {
     {.name = "log-format", .type = kChoice, .fallback = "text", .choices = kLogFormats,
      .commands = kServe | kMock, .section = kLogging, .placeholder = "FORMAT",
      .help = "Records for people or for machines."},
+    {.name = "log-selections", .type = kFlag, .fallback = "true", .commands = kServe,
+     .section = kLogging,
+     .help = "Log the choice of a worker for every request: its cost, cached blocks and the size of "
+             "the index."},
     {.name = "log-requests", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kLogging,
      .help = "Write one INFO record per request."},

@@ -28,7 +28,7 @@ TEST(Settings, StartAsTheDefaultsOfTheirCommand) {
   const Settings serve(Command::kServe);
   EXPECT_EQ(serve.Text("host"), "127.0.0.1");
   EXPECT_EQ(serve.Integer("port"), 8000);
-  EXPECT_EQ(serve.Choice("router-mode"), "round-robin");
+  EXPECT_EQ(serve.Choice("router-mode"), "kv");
   EXPECT_EQ(serve.Time("session-affinity-ttl"), minutes(10));
   EXPECT_EQ(serve.Time("upstream-keep-alive-timeout"), seconds(4));
   EXPECT_EQ(serve.Bytes("max-body-size"), uint64_t{192} << 20);

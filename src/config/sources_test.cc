@@ -256,10 +256,10 @@ TEST(DynamoVariables, ScaleToTheUnitOfTheirName) {
             "DYN_HTTP_BODY_LIMIT_MB=0: must be between 1KiB and 64GiB");
 }
 
-TEST(DynamoVariables, RefuseAModeThatDoesNotExistHereYet) {
-  EXPECT_EQ(Variables({{"DYN_ROUTER_MODE", "kv"}}).Refusal(),
-            "DYN_ROUTER_MODE=kv: is not one of round-robin, random, power-of-two, least-loaded, "
-            "direct");
+TEST(DynamoVariables, RefuseAModeThatDoesNotExistHere) {
+  EXPECT_EQ(Variables({{"DYN_ROUTER_MODE", "device-aware-weighted"}}).Refusal(),
+            "DYN_ROUTER_MODE=device-aware-weighted: is not one of kv, prefix-hash, round-robin, "
+            "random, power-of-two, least-loaded, direct");
 }
 
 TEST(DynamoVariables, DoNotReachTheMock) {
@@ -304,11 +304,11 @@ TEST(ConfigFile, NamesTheLineOfAnUnknownKey) {
 
 TEST(ConfigFile, NamesTheLineOfAWrongValue) {
   EXPECT_EQ(Yaml("host: x\nport: 1\nrouter-mode: rr\n").Refusal(),
-            "c.yaml:3: router-mode: 'rr' is not one of round-robin, random, power-of-two, "
-            "least-loaded, direct");
+            "c.yaml:3: router-mode: 'rr' is not one of kv, prefix-hash, round-robin, random, "
+            "power-of-two, least-loaded, direct");
   EXPECT_EQ(Yaml("router-mode: round_robin\n").Refusal(),
-            "c.yaml:1: router-mode: 'round_robin' is not one of round-robin, random, power-of-two, "
-            "least-loaded, direct; did you mean round-robin?");
+            "c.yaml:1: router-mode: 'round_robin' is not one of kv, prefix-hash, round-robin, "
+            "random, power-of-two, least-loaded, direct; did you mean round-robin?");
 }
 
 TEST(ConfigFile, RefusesAKeyTwiceOrWithoutAValue) {

@@ -32,6 +32,7 @@ Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
   TRY(auto worker, fleet_.Add(std::move(spec)));
   endpoints_[worker->id()] = endpoint;
   log_.Info("Worker added", {{"worker_id", worker->id().value()}, {"url", worker->spec().url}});
+  if (load_watch_ != nullptr) load_watch_->Watch(worker, endpoint);
   prober_.Watch(worker, std::move(endpoint));
   return worker;
 }
@@ -41,6 +42,7 @@ bool Directory::Leave(WorkerId id) {
   if (!fleet_.Remove(id)) return false;
   endpoints_.erase(id);
   prober_.Forget(id);
+  if (load_watch_ != nullptr) load_watch_->Forget(id);
   log_.Info("Worker removed", {{"worker_id", id.value()}});
   return true;
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/result.h"
+#include "discovery/load_watch.h"
 #include "discovery/prober.h"
 #include "fleet/fleet.h"
 #include "http/client_connection.h"
@@ -31,8 +32,14 @@ class Directory {
  public:
   using ReadEnvironment = std::function<std::optional<std::string>(const std::string&)>;
 
-  Directory(Fleet& fleet, Prober& prober, ReadEnvironment environment, Log& log)
-      : fleet_(fleet), prober_(prober), environment_(std::move(environment)), log_(log) {}
+  // Without a LoadWatch, engines are not asked for their load.
+  Directory(Fleet& fleet, Prober& prober, ReadEnvironment environment, Log& log,
+            LoadWatch* load_watch = nullptr)
+      : fleet_(fleet),
+        prober_(prober),
+        load_watch_(load_watch),
+        environment_(std::move(environment)),
+        log_(log) {}
 
   // Checks everything that can be wrong with the description before anything is changed.
   Result<std::shared_ptr<Worker>> Join(const WorkerRequest& request);
@@ -44,6 +51,7 @@ class Directory {
  private:
   Fleet& fleet_;
   Prober& prober_;
+  LoadWatch* const load_watch_;
   const ReadEnvironment environment_;
   Log& log_;
   mutable std::mutex mutex_;  // also makes joining and leaving one step each

@@ -32,7 +32,10 @@ Fleet::ModelReport ReadModels(int status, std::string_view body) {
     std::string text;
     card.WriteTo(text);
     found.emplace_back(*id->string(), std::move(text));
+    const Json* const parent = card.Find("parent");  // vLLM: the model that an adapter changes
+    if (parent != nullptr && parent->string() != nullptr) report.adapters.push_back(*id->string());
   }
+  std::sort(report.adapters.begin(), report.adapters.end());
   std::sort(found.begin(), found.end());
   const auto same_id = [](const auto& a, const auto& b) { return a.first == b.first; };
   found.erase(std::unique(found.begin(), found.end(), same_id), found.end());

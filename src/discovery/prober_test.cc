@@ -34,6 +34,7 @@ TEST(ReadModels, ReadsWhatVllmAnswers) {
   ASSERT_EQ(report.cards.size(), 2u);
   EXPECT_THAT(report.cards[0], HasSubstr(R"("id":"adapter")"));
   EXPECT_THAT(report.cards[1], HasSubstr(R"("max_model_len":4096)"));
+  EXPECT_THAT(report.adapters, ElementsAre("adapter"));
 }
 
 TEST(ReadModels, TakesAnAnswerThatIsNoneForAnythingGoes) {

@@ -31,7 +31,7 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
     : context_(context),
       owner_(owner),
       replay_(std::move(replay)),
-      feed_(context.index, context.seat,
+      feed_(context.index, context.seat, owner.worker,
             context.board.Open(owner.worker->id(), rank, std::move(source))),
       follower_(*this, !replay_.empty()) {}
 

@@ -22,7 +22,8 @@ PollStream::Rank& PollStream::RankOf(uint32_t number) {
     auto status = context_.board.Open(owner_.worker->id(), number,
                                       owner_.worker->spec().url + std::string(kPath));
     status->connected.store(up_, std::memory_order_relaxed);
-    rank.feed = std::make_unique<RankFeed>(context_.index, context_.seat, std::move(status));
+    rank.feed =
+        std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker, std::move(status));
   }
   return rank;
 }

@@ -2,6 +2,14 @@
 
 namespace fathom {
 
+RankFeed::RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker> worker,
+                   std::shared_ptr<FeedStatus> status)
+    : index_(index), seat_(seat), worker_(std::move(worker)), status_(std::move(status)) {
+  worker_->ranks.Know(status_->dp_rank.load(std::memory_order_relaxed));
+}
+
+RankFeed::~RankFeed() { worker_->ranks.Forget(status_->dp_rank.load(std::memory_order_relaxed)); }
+
 void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
   if (batch.rank) SetRank(*batch.rank);
   status_->malformed_events.Add(batch.malformed);
@@ -84,7 +92,10 @@ void RankFeed::ExpireOrphans(TimePoint now) {
 }
 
 void RankFeed::SetRank(uint32_t rank) {
-  if (status_->dp_rank.load(std::memory_order_relaxed) == rank) return;
+  const uint32_t before = status_->dp_rank.load(std::memory_order_relaxed);
+  if (before == rank) return;
+  worker_->ranks.Know(rank);
+  worker_->ranks.Forget(before);
   status_->dp_rank.store(rank, std::memory_order_relaxed);
   CloseHoldings();
 }

@@ -15,14 +15,18 @@
 #include "base/clock.h"
 #include "events/cache_event.h"
 #include "fleet/feed_board.h"
+#include "fleet/worker.h"
 #include "index/cache_index.h"
 
 namespace fathom {
 
 class RankFeed {
  public:
-  RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<FeedStatus> status)
-      : index_(index), seat_(seat), status_(std::move(status)) {}
+  RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker> worker,
+           std::shared_ptr<FeedStatus> status);
+  ~RankFeed();
+  RankFeed(const RankFeed&) = delete;
+  RankFeed& operator=(const RankFeed&) = delete;
 
   void Apply(const EventBatch& batch, TimePoint now);
   void Apply(std::span<const CacheEvent> events, TimePoint now);
@@ -41,6 +45,7 @@ class RankFeed {
 
   CacheIndex& index_;
   Epochs::Seat& seat_;
+  const std::shared_ptr<Worker> worker_;  // whose rank can be chosen as long as it is followed
   const std::shared_ptr<FeedStatus> status_;
   std::unique_ptr<RankHoldings> holdings_;  // null before the first stored event
   // Engines remove block by block; the index likes many at once.

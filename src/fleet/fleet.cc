@@ -21,6 +21,7 @@ FleetSnapshot::FleetSnapshot(std::vector<Member> members) : members_(std::move(m
   bool anyone_reported = false;
   for (const Member& member : members_) {
     for (const std::string& model : member.models) by_model_.try_emplace(model);
+    adapters_.insert(member.adapters.begin(), member.adapters.end());
     const bool being_asked = member.state == WorkerState::kProbing && !member.reported;
     may_know_ = may_know_ || member.any_model || being_asked;
     anyone_reported = anyone_reported || member.reported;
@@ -85,6 +86,7 @@ void Fleet::SetHealthy(WorkerId id) {
   Member* const member = Find(id);
   if (member == nullptr || member->state == WorkerState::kReady) return;
   member->state = WorkerState::kReady;
+  ++member->lives;
   member->cause.clear();
   Publish();
 }
@@ -104,12 +106,13 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
   Member* const member = Find(id);
   if (member == nullptr) return;
   // Cards are not compared: vLLM stamps them anew each time it is asked.
-  const bool same =
-      member->reported && member->models == report.models && member->any_model == report.any_model;
+  const bool same = member->reported && member->models == report.models &&
+                    member->adapters == report.adapters && member->any_model == report.any_model;
   if (same) return;
   member->reported = true;
   member->models = std::move(report.models);
   member->model_cards = std::move(report.cards);
+  member->adapters = std::move(report.adapters);
   member->any_model = report.any_model;
   Publish();
 }

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +37,10 @@ struct Member {
   std::string cause;                     // why it is unhealthy, for operators
   std::vector<std::string> models;       // sorted; what it serves, as it reported
   std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
+  std::vector<std::string> adapters;     // sorted; those of the models that are LoRA adapters
   bool any_model = false;                // it cannot say what it serves: assume everything
   bool reported = false;                 // it has said what it serves, now or earlier
+  uint64_t lives = 0;                    // how often it became ready: each may be a new process
 };
 
 class FleetSnapshot {
@@ -51,6 +54,8 @@ class FleetSnapshot {
   // Whether some worker serves it, routable or not. True also while that is too early to say: a
   // worker is still being asked for the first time, or none has ever answered.
   bool KnowsModel(std::string_view model) const;
+  // Whether some worker serves it as a LoRA adapter of another model.
+  bool IsAdapter(std::string_view model) const { return adapters_.contains(model); }
   size_t routable() const { return routable_.size(); }
 
  private:
@@ -59,6 +64,7 @@ class FleetSnapshot {
   std::vector<const Member*> any_model_;  // routable and able to serve whatever is asked
   bool may_know_ = false;                 // too early to say what nobody serves
   std::map<std::string, std::vector<const Member*>, std::less<>> by_model_;
+  std::set<std::string, std::less<>> adapters_;
 };
 
 class Fleet {
@@ -77,6 +83,7 @@ class Fleet {
     std::vector<std::string> models;
     std::vector<std::string> cards;
     bool any_model = false;
+    std::vector<std::string> adapters = {};
   };
   // Makes a new snapshot only if something has changed.
   void SetModels(WorkerId id, ModelReport report);

@@ -57,6 +57,21 @@ class FleetTest : public testing::Test {
 
 using Set = std::set<std::string>;
 
+TEST_F(FleetTest, KnowsWhichModelsAreAdapters) {
+  const WorkerId id = AddReady("http://a:1", {"base", "tuned"});
+  EXPECT_FALSE(fleet_.Current()->IsAdapter("tuned"));
+  // The same models, of which one turns out to be an adapter.
+  fleet_.SetModels(id, {.models = {"base", "tuned"},
+                        .cards = {"{}", "{}"},
+                        .any_model = false,
+                        .adapters = {"tuned"}});
+  EXPECT_TRUE(fleet_.Current()->IsAdapter("tuned"));
+  EXPECT_FALSE(fleet_.Current()->IsAdapter("base"));
+  EXPECT_FALSE(fleet_.Current()->IsAdapter(""));
+  fleet_.SetModels(id, {.models = {"base"}, .cards = {"{}"}, .any_model = false, .adapters = {}});
+  EXPECT_FALSE(fleet_.Current()->IsAdapter("tuned"));
+}
+
 TEST_F(FleetTest, IsEmptyAtFirst) {
   const auto snapshot = fleet_.Current();
   EXPECT_TRUE(snapshot->members().empty());
@@ -80,6 +95,16 @@ TEST_F(FleetTest, RoutesOnlyToThoseThatAreReady) {
   EXPECT_TRUE(fleet_.Current()->KnowsModel("m")) << "it will be back";
   fleet_.SetHealthy(a);
   EXPECT_EQ(fleet_.Current()->Find(a)->cause, "");
+}
+
+TEST_F(FleetTest, CountsHowOftenAWorkerBecameReady) {
+  const WorkerId a = Add("http://a:1");
+  EXPECT_EQ(fleet_.Current()->Find(a)->lives, 0u);
+  for (int i = 0; i < 2; ++i) fleet_.SetHealthy(a);
+  EXPECT_EQ(fleet_.Current()->Find(a)->lives, 1u);
+  fleet_.SetUnhealthy(a, "ill");
+  fleet_.SetHealthy(a);
+  EXPECT_EQ(fleet_.Current()->Find(a)->lives, 2u);
 }
 
 TEST_F(FleetTest, FindsTheWorkersOfAModelAndAllOfThemForNoModel) {

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "fleet/circuit_breaker.h"
+#include "fleet/engine_report.h"
+#include "fleet/rank.h"
 #include "metrics/counter.h"
 
 namespace fathom {
@@ -47,7 +49,9 @@ class Worker {
   const WorkerSpec& spec() const { return spec_; }
 
   std::atomic<uint32_t> in_flight{0};
+  RankTable ranks;
   CircuitBreaker breaker;
+  WorkerReport report;  // what its engine says of itself
 
   Counter requests;        // sent to it
   Counter failures;        // connection refused or broken, no answer in time, 5xx

@@ -20,6 +20,37 @@ Answer MethodNotAllowed(std::string_view allowed) {
   return answer;
 }
 
+void WriteKnown(JsonWriter& w, std::string_view key, uint64_t value) {
+  w.Key(key);
+  value == 0 ? w.Null() : w.Unsigned(value);
+}
+
+// What the engine says of itself; null is what it has not said.
+void WriteReport(JsonWriter& w, const WorkerReport& reported) {
+  const auto current = reported.Current();
+  const EngineReport report = current != nullptr ? *current : EngineReport{};
+  w.Key("engine");
+  current == nullptr ? w.Null() : w.String(Name(report.engine));
+  WriteKnown(w, "block_size", report.block_size);
+  w.Key("block_size_source");
+  report.block_size == 0 ? w.Null() : w.String("report");
+  WriteKnown(w, "kv_tokens", report.kv_tokens);
+  WriteKnown(w, "max_running", report.max_running);
+  WriteKnown(w, "batch_tokens", report.batch_tokens);
+  w.Key("prefix_caching");
+  report.prefix_caching ? w.Bool(*report.prefix_caching) : w.Null();
+  w.Key("load");
+  if (const auto load = report.TotalLoad()) {
+    w.BeginObject().Key("running").Unsigned(load->running).Key("waiting").Unsigned(load->waiting);
+    w.Key("cache_usage").Number(load->cache_usage).EndObject();
+  } else {
+    w.Null();
+  }
+  w.Key("report_age_seconds");
+  const auto published = reported.published();
+  published ? w.Number(Seconds(std::chrono::steady_clock::now() - *published)) : w.Null();
+}
+
 void WriteWorker(JsonWriter& w, const Member& member) {
   const Worker& worker = *member.worker;
   w.BeginObject().Key("id").Unsigned(worker.id().value());
@@ -33,6 +64,7 @@ void WriteWorker(JsonWriter& w, const Member& member) {
   w.Key("circuit").String(worker.breaker.open() ? "open" : "closed");
   w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
   w.Key("requests").Unsigned(worker.requests.Value());
+  WriteReport(w, worker.report);
   w.EndObject();
 }
 
@@ -189,6 +221,10 @@ Answer AdminPages::Debug(const RequestHead& head, std::string_view path, std::st
   if (path == DebugPages::kIndex) {
     return head.method == "GET" ? debug_.Index() : MethodNotAllowed("GET");
   }
+  if (path == DebugPages::kDecisions) {
+    return head.method == "GET" ? debug_.Decisions(head) : MethodNotAllowed("GET");
+  }
+  if (path == DebugPages::kExplain) return MethodNotAllowed("POST");
   return OpenAiError(404, "not_found", "there is nothing at this path");
 }
 
@@ -218,8 +254,15 @@ Answer AdminPages::RemoveWorker(std::string_view id) {
 }
 
 bool AdminPages::WantsBody(const RequestHead& head, std::string_view path, Scope scope) const {
-  return head.method == "POST" && (path == "/workers" || path == DebugPages::kLookup) &&
-         scope == Scope::kAll && context_.admin_keys.Admits(head);
+  const bool wanted =
+      path == "/workers" || path == DebugPages::kLookup || path == DebugPages::kExplain;
+  return head.method == "POST" && wanted && scope == Scope::kAll &&
+         context_.admin_keys.Admits(head);
+}
+
+bool AdminPages::WantsExplanation(const RequestHead& head, std::string_view path,
+                                  Scope scope) const {
+  return path == DebugPages::kExplain && WantsBody(head, path, scope);
 }
 
 Task<void> AdminPages::Serve(ServerConnection& connection, std::string_view path, Scope scope) {
@@ -233,8 +276,15 @@ Task<void> AdminPages::Serve(ServerConnection& connection, std::string_view path
     if (!read) problem = read.error();
   }
   if (problem && problem->status == 0) co_return;
-  const Answer answer = problem ? OpenAiError(problem->status, "bad_request", problem->what)
-                                : Respond(head, path, body, scope);
+  Answer answer;
+  if (problem) {
+    answer = OpenAiError(problem->status, "bad_request", problem->what);
+  } else if (WantsExplanation(head, path, scope)) {
+    auto explaining = debug_.Explain(head, body);
+    answer = co_await explaining;
+  } else {
+    answer = Respond(head, path, body, scope);
+  }
   context_.metrics.CountRequest(Route::kOwn, answer.status);
   auto responding = connection.Respond(answer);
   co_await responding;

@@ -15,7 +15,7 @@ class AdminPages {
   // kPublic leaves out what only operators should see: worker addresses and the worker list.
   enum class Scope : uint8_t { kAll, kPublic };
 
-  explicit AdminPages(GatewayContext& context) : context_(context), debug_(context) {}
+  AdminPages(GatewayContext& context, Loop& loop) : context_(context), debug_(context, loop) {}
 
   // Reads a body only where one is wanted, from somebody who may send it.
   Task<void> Serve(ServerConnection& connection, std::string_view path, Scope scope);
@@ -24,6 +24,7 @@ class AdminPages {
   Answer Respond(const RequestHead& head, std::string_view path, std::string_view body,
                  Scope scope);
   bool WantsBody(const RequestHead& head, std::string_view path, Scope scope) const;
+  bool WantsExplanation(const RequestHead& head, std::string_view path, Scope scope) const;
   Answer Ready() const;
   Answer Health(bool with_workers) const;
   Answer Models(std::string_view path) const;
@@ -39,7 +40,7 @@ class AdminPages {
 // The admin listener's handler.
 class AdminHandler final : public HttpHandler {
  public:
-  explicit AdminHandler(GatewayContext& context) : pages_(context) {}
+  AdminHandler(GatewayContext& context, Loop& loop) : pages_(context, loop) {}
 
   Task<void> Handle(ServerConnection& connection) override;
   Answer Refuse(const RequestProblem& problem) override;

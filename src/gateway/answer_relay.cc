@@ -20,6 +20,20 @@ bool IsEventStream(const ResponseHead& head) {
   return type != nullptr && EqualsIgnoreCase(type->value.substr(0, kType.size()), kType);
 }
 
+// Headers of an answer that the router writes itself.
+bool IsOurs(HeaderName id) {
+  switch (id) {
+    case HeaderName::kContentLength:
+    case HeaderName::kRequestId:
+    case HeaderName::kFathomWorker:
+    case HeaderName::kFathomDpRank:
+    case HeaderName::kFathomCachedTokens:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool EndsWithBlankLine(std::string_view text) {
   return text.ends_with("\n\n") || text.ends_with("\r\n\r\n");
 }
@@ -27,10 +41,12 @@ bool EndsWithBlankLine(std::string_view text) {
 }  // namespace
 
 AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
-                         GatewayMetrics& metrics, const Patience& patience, Kind kind)
+                         GatewayMetrics& metrics, AnswerWatcher& watcher, const Patience& patience,
+                         Kind kind)
     : client_(client),
       worker_(worker),
       metrics_(metrics),
+      watcher_(watcher),
       patience_(patience),
       kind_(kind),
       events_(IsEventStream(worker.head())),
@@ -47,10 +63,7 @@ void AnswerRelay::BuildHead(std::string_view extra_headers) {
   const ResponseHead& head = worker_.head();
   head_.Add("HTTP/1.1 ", Decimal(head.status).text(), " ", head.reason, "\r\n");
   for (const Header& header : head.headers.all()) {
-    if (header.id == HeaderName::kContentLength || header.id == HeaderName::kRequestId ||
-        header.id == HeaderName::kFathomWorker || IsHopByHop(header, head.headers)) {
-      continue;
-    }
+    if (IsOurs(header.id) || IsHopByHop(header, head.headers)) continue;
     head_.Add(header.name, ": ", header.value, "\r\n");
   }
   head_.Add(extra_headers);
@@ -138,8 +151,10 @@ size_t AnswerRelay::Gather(std::array<iovec, kMaxPieces + 4>& parts, const Chunk
 void AnswerRelay::Account(TimePoint now) {
   if (!head_sent_) {
     metrics_.time_to_first_token.Observe(now - client_.request_started());
+    watcher_.OnFirstByte(worker_.head().status);
   } else if (events_) {
     metrics_.inter_token_latency.Observe(now - last_progress_);
+    watcher_.OnPiece();
   }
   last_progress_ = now;
   bytes_ += sending_;

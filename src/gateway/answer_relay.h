@@ -22,6 +22,16 @@
 
 namespace fathom {
 
+// Whoever wants to know how an answer comes along.
+class AnswerWatcher {
+ public:
+  virtual ~AnswerWatcher() = default;
+  // The first byte of its body is there.
+  virtual void OnFirstByte(int status) = 0;
+  // Another piece of a stream.
+  virtual void OnPiece() = 0;
+};
+
 class AnswerRelay {
  public:
   struct Patience {
@@ -40,7 +50,7 @@ class AnswerRelay {
 
   // The worker's head has been read and parsed.
   AnswerRelay(ServerConnection& client, ClientConnection& worker, GatewayMetrics& metrics,
-              const Patience& patience, Kind kind);
+              AnswerWatcher& watcher, const Patience& patience, Kind kind);
 
   // `extra_headers` are whole lines, added to those of the worker.
   Task<End> Run(std::string_view extra_headers);
@@ -70,6 +80,7 @@ class AnswerRelay {
   ServerConnection& client_;
   ClientConnection& worker_;
   GatewayMetrics& metrics_;
+  AnswerWatcher& watcher_;
   const Patience patience_;
   const Kind kind_;
   bool events_;       // a text/event-stream

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "codec/json.h"
+#include "gateway/decision_text.h"
 #include "gateway/openai_error.h"
+#include "gateway/selection.h"
 #include "tokens/block_hash.h"
 
 namespace fathom {
@@ -162,6 +164,65 @@ Answer DebugPages::Index() const {
   for (const auto& feed : feeds) WriteFeed(w, *feed, *fleet);
   w.EndArray().EndObject();
   return {.body = w.Take()};
+}
+
+Answer DebugPages::Decisions(const RequestHead& head) const {
+  constexpr uint64_t kUsual = 20;
+  constexpr std::string_view kLimit = "limit=";
+  uint64_t limit = kUsual;
+  const size_t query = std::min(head.target.find('?'), head.target.size());
+  for (const std::string_view part : SplitAny(head.target.substr(query), "?&")) {
+    if (!part.starts_with(kLimit)) continue;
+    const auto number = ParseDecimal(part.substr(kLimit.size()));
+    if (!number) return OpenAiError(400, "bad_limit", "limit must be a number", "limit");
+    limit = *number;
+  }
+  const auto fleet = context_.fleet.Current();
+  JsonWriter w;
+  w.BeginObject().Key("count").Unsigned(context_.steering.ring.count());
+  w.Key("decisions").BeginArray();
+  for (const Decision& decision : context_.steering.ring.Latest(limit)) {
+    WriteDecision(w, decision, *fleet, loop_.now());
+  }
+  w.EndArray().EndObject();
+  return {.body = w.Take()};
+}
+
+Answer DebugPages::NobodyFor(const FleetSnapshot& fleet, const std::string& model) const {
+  if (!fleet.KnowsModel(model)) {
+    return OpenAiError(404, "model_not_found",
+                       fmt::format("no worker serves the model '{}'", model), "model");
+  }
+  return OpenAiError(503, "no_workers", "no worker is ready for this request");
+}
+
+Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body) {
+  if (!WantsTokens(context_.options.steering.mode)) {
+    co_return OpenAiError(404, "not_by_prompt",
+                          "--router-mode " + std::string(Name(context_.options.steering.mode)) +
+                              " does not look at prompts; there is nothing to explain");
+  }
+  const auto fields = ReadRequestFields(body);
+  if (!fields) co_return OpenAiError(400, "invalid_json", fields.error().what);
+  if (!router_) router_ = std::make_unique<LoopRouter>(context_, loop_, 1);
+  const Route route = fields->parts.messages.empty() ? Route::kCompletions : Route::kChat;
+  Selection selection(*router_, head, route, *fields, "");
+  auto preparing = selection.Prepare();
+  const auto prepared = co_await preparing;
+  if (!prepared) co_return OpenAiError(400, "bad_routing_wish", prepared.error().what);
+  bool would_wait = false;
+  const Steering::Choice choice = selection.Try(would_wait);
+  const auto fleet = context_.fleet.Current();
+  if (choice.decision == nullptr) co_return NobodyFor(*fleet, fields->model);
+  choice.decision->model = fields->model;
+  choice.decision->request_id.clear();
+  choice.decision->number = 0;
+  choice.decision->waited = 0;
+  JsonWriter w;
+  w.BeginObject().Key("would_wait").Bool(would_wait);
+  WriteDecisionMembers(w, *choice.decision, *fleet, loop_.now());
+  w.EndObject();
+  co_return Answer{.body = w.Take()};
 }
 
 void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,

@@ -18,13 +18,9 @@ Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
       fields_(fields),
       body_(body),
       give_up_at_(client.request_started() + context_.options.request_timeout),
+      request_id_(RequestIdOf(client.head(), gateway.ids_, made_id_)),
+      selection_(gateway.router_, client.head(), route, fields, request_id_),
       asked_at_(loop_.now()) {
-  const HeaderList& headers = client.head().headers;
-  request_id_ = RequestIdOf(client.head(), gateway.ids_, made_id_);
-  if (const Header* session = headers.Find(HeaderName::kSessionId);
-      session != nullptr && context_.affinity.enabled()) {
-    session_ = session->value;
-  }
   next_ = gateway.exchanges_;
   if (next_ != nullptr) next_->link_ = &next_;
   link_ = &gateway.exchanges_;
@@ -45,7 +41,9 @@ void Exchange::OnHangup() {
   client_left_ = true;
   client_.Cancel();  // the relay may wait for the client just now, and not for the worker
   if (connection_) connection_->Cancel();
-  if (waiting_ != nullptr) waiting_->Cancel();  // last, because it ends this exchange at once
+  // Last, because each can end this exchange at once; it waits in one place at most.
+  if (waiting_ != nullptr) return waiting_->Cancel();
+  selection_.Cancel();
 }
 
 void Exchange::GiveUpIfSilent() {
@@ -109,24 +107,47 @@ Task<void> Exchange::Refuse(int status, std::string_view code, std::string_view 
 }
 
 Task<void> Exchange::Serve() {
-  fleet_ = gateway_.fleet_.Get();
-  for (;;) {
-    const Member* const member = Pick();
-    if (member == nullptr) break;
-    auto attempting = Attempt(*member->worker);
-    const Outcome outcome = co_await attempting;
-    if (outcome != Outcome::kFailed) co_return;
-    tried_.push_back(member->worker->id());
-    if (!MayTryAgain()) break;
-    context_.metrics.Retries(failure_->reason).Add();
-    fleet_ = gateway_.fleet_.Get();
+  if (selection_.by_prompt()) {
+    auto preparing = selection_.Prepare();
+    const auto prepared = co_await preparing;
+    if (client_left_) co_return;
+    if (!prepared) {
+      auto refusing = Refuse(400, "bad_routing_wish", prepared.error().what);
+      co_await refusing;
+      co_return;
+    }
   }
+  for (;;) {
+    Worker* worker = nullptr;
+    if (selection_.by_prompt()) {
+      auto choosing = selection_.ChooseByPrompt(give_up_at_);
+      worker = co_await choosing;
+    } else {
+      worker = selection_.Pick();
+    }
+    if (client_left_ || worker == nullptr) break;
+    auto attempting = Attempt(*worker);
+    const Outcome outcome = co_await attempting;
+    selection_.Release();
+    if (outcome != Outcome::kFailed) co_return;
+    const bool again = MayTryAgain(*worker);
+    selection_.Exclude(*worker);
+    if (!again) break;
+    context_.metrics.Retries(failure_->reason).Add();
+  }
+  selection_.Release();
+  if (client_left_) co_return;
   auto answering = AnswerFailure();
   co_await answering;
 }
 
 Task<void> Exchange::AnswerFailure() {
-  if (!failure_ && !fleet_->KnowsModel(fields_.model)) {
+  if (const auto& refusal = selection_.refusal(); refusal && !failure_) {
+    auto refusing = Refuse(refusal->status, refusal->code, refusal->what);
+    co_await refusing;
+    co_return;
+  }
+  if (!failure_ && !selection_.fleet().KnowsModel(fields_.model)) {
     const std::string message = fmt::format("no worker serves the model '{}'", fields_.model);
     auto refusing = Refuse(404, "model_not_found", message);
     co_await refusing;
@@ -139,59 +160,10 @@ Task<void> Exchange::AnswerFailure() {
   co_await refusing;
 }
 
-// Fills the gateway's lists with the workers that could serve the request now.
-bool Exchange::FindEligible() {
-  auto& eligible = gateway_.eligible_;
-  auto& candidates = gateway_.candidates_;
-  eligible.clear();
-  candidates.clear();
-  for (const Member* member : fleet_->Serving(fields_.model)) {
-    const Worker& worker = *member->worker;
-    if (!worker.breaker.Allows(loop_.now())) continue;
-    if (std::find(tried_.begin(), tried_.end(), worker.id()) != tried_.end()) continue;
-    eligible.push_back(member);
-    candidates.push_back({worker.id(), worker.in_flight.load(std::memory_order_relaxed)});
-  }
-  return !eligible.empty();
-}
-
-const Member* Exchange::Pick() {
-  if (gateway_.chooser_.mode() == RouterMode::kDirect) return PickDirect();
-  if (!FindEligible()) return nullptr;
-  const auto& candidates = gateway_.candidates_;
-  if (!session_.empty() && tried_.empty()) {
-    const auto last = context_.affinity.Find(session_, loop_.now());
-    for (size_t i = 0; last && i < candidates.size(); ++i) {
-      if (candidates[i].id == *last) return gateway_.eligible_[i];
-    }
-  }
-  return gateway_.eligible_[gateway_.chooser_.Choose(candidates)];
-}
-
-// The client named its worker; nobody else will do.
-const Member* Exchange::PickDirect() {
-  if (!tried_.empty()) return nullptr;
-  const Header* const named = client_.head().headers.Find(HeaderName::kFathomWorker);
-  const auto id = named != nullptr ? ParseDecimal(named->value) : std::nullopt;
-  const Member* const member = id ? fleet_->Find(WorkerId(*id)) : nullptr;
-  if (member == nullptr) {
-    FailWith({RetryReason::kConnect, 400, "no_such_worker",
-              "the router is in direct mode: name a worker of the fleet in x-fathom-worker"});
-    return nullptr;
-  }
-  const auto& serving = fleet_->Serving(fields_.model);
-  if (std::find(serving.begin(), serving.end(), member) == serving.end()) {
-    if (!fleet_->KnowsModel(fields_.model)) return nullptr;
-    FailWith({RetryReason::kConnect, 503, "worker_not_ready",
-              "the worker named in x-fathom-worker is not ready for this model"});
-    return nullptr;
-  }
-  return member;
-}
-
-bool Exchange::MayTryAgain() {
-  if (tried_.size() >= context_.options.retry_attempts || loop_.now() >= give_up_at_) return false;
-  if (gateway_.chooser_.mode() == RouterMode::kDirect || !FindEligible()) return false;
+bool Exchange::MayTryAgain(const Worker& failed) {
+  const size_t tried = selection_.tried() + 1;
+  if (tried >= context_.options.retry_attempts || loop_.now() >= give_up_at_) return false;
+  if (!selection_.AnotherBeside(failed)) return false;
   if (context_.retry_budget.TryWithdraw()) return true;
   context_.metrics.retries_denied.Add();
   return false;
@@ -321,10 +293,7 @@ bool Exchange::WantsAnotherWorker(Worker& worker) {
               "the worker answered with an error"};
   const size_t most = status == 500 ? std::min<uint32_t>(2, context_.options.retry_attempts)
                                     : context_.options.retry_attempts;
-  tried_.push_back(worker.id());
-  const bool another =
-      tried_.size() < most && FindEligible() && gateway_.chooser_.mode() != RouterMode::kDirect;
-  tried_.pop_back();
+  const bool another = selection_.tried() + 1 < most && selection_.AnotherBeside(worker);
   if (!another) BlameWorker(worker);
   return another;
 }
@@ -332,16 +301,16 @@ bool Exchange::WantsAnotherWorker(Worker& worker) {
 Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
   const int status = connection_->head().status;
   // Before the client can know: its next request may be on another loop at once.
-  if (!session_.empty()) context_.affinity.Remember(session_, worker.id(), loop_.now());
+  if (const std::string_view session = selection_.session(); !session.empty()) {
+    context_.affinity.Remember(session, worker.id(), loop_.now());
+  }
   const AnswerRelay::Patience patience{context_.options.first_byte_timeout,
                                        context_.options.idle_timeout, give_up_at_};
   const bool completion = route_ == Route::kChat || route_ == Route::kCompletions;
-  AnswerRelay relay(client_, *connection_, context_.metrics, patience,
+  AnswerRelay relay(client_, *connection_, context_.metrics, selection_, patience,
                     completion ? AnswerRelay::Kind::kCompletion : AnswerRelay::Kind::kOther);
   relay_ = &relay;
-  request_head_.Clear();
-  request_head_.Add("x-request-id: ", request_id_, "\r\nx-fathom-worker: ", worker.id_text(),
-                    "\r\n");
+  BuildAnswerHeaders(worker);
   auto running = relay.Run(request_head_.text());
   const AnswerRelay::End end = co_await running;
   relay_ = nullptr;
@@ -398,7 +367,11 @@ void Exchange::BuildRequestHead(const Worker& worker) {
       case HeaderName::kExpect:
       case HeaderName::kRequestId:
       case HeaderName::kFathomWorker:
+      case HeaderName::kFathomRouting:
         continue;
+      case HeaderName::kDataParallelRank:
+        if (selection_.names_rank()) continue;
+        break;
       case HeaderName::kAuthorization:
         // The router's own keys are nobody else's business.
         if (own_key || context_.api_keys.required()) continue;
@@ -412,8 +385,24 @@ void Exchange::BuildRequestHead(const Worker& worker) {
     request_head_.Add(header.name, ": ", header.value, "\r\n");
   }
   if (own_key) request_head_.Add("authorization: Bearer ", spec.api_key, "\r\n");
+  if (selection_.names_rank()) {
+    request_head_.Add("x-data-parallel-rank: ", Decimal(selection_.dp_rank()).text(), "\r\n");
+  }
   request_head_.Add("x-request-id: ", request_id_,
                     "\r\ncontent-length: ", Decimal(body_.size()).text(), "\r\n\r\n");
+}
+
+// What is added to the worker's own headers.
+void Exchange::BuildAnswerHeaders(const Worker& worker) {
+  request_head_.Clear();
+  request_head_.Add("x-request-id: ", request_id_, "\r\n");
+  if (!context_.options.routing_headers) return;
+  request_head_.Add("x-fathom-worker: ", worker.id_text(), "\r\n");
+  if (!selection_.by_prompt()) return;
+  request_head_.Add("x-fathom-dp-rank: ", Decimal(selection_.dp_rank()).text(), "\r\n");
+  if (const auto cached = selection_.cached_tokens()) {
+    request_head_.Add("x-fathom-cached-tokens: ", Decimal(*cached).text(), "\r\n");
+  }
 }
 
 void Exchange::Finish(int status) {
@@ -426,7 +415,7 @@ void Exchange::Finish(int status) {
                                 {"model", fields_.model},
                                 {"status", status},
                                 {"worker_id", worker_ != nullptr ? worker_->id().value() : 0},
-                                {"attempts", tried_.size() + (worker_ != nullptr ? 1 : 0)},
+                                {"attempts", selection_.tried() + (worker_ != nullptr ? 1 : 0)},
                                 {"bytes", bytes_out_},
                                 {"seconds", Seconds(took)}});
 }

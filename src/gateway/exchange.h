@@ -1,10 +1,9 @@
 // One request's journey: a place, a worker, the relay of its answer, and what happens when any of
 // them fails.
 //
-// Retries       Until the first byte of an answer's body the client has seen nothing, so the
-// request
-//               can go to another worker: after a refused or broken connection, silence, a 5xx, or
-//               a 200 with nothing in it. Afterwards a failure is the client's to know.
+// Retries       Until the first byte of an answer's body the client has seen nothing, and the
+//               request can go to another worker: after a refused or broken connection, silence, a
+//               5xx, or a 200 with nothing in it. Afterwards a failure is the client's to know.
 // Cancellation  A client that leaves (also by half-closing) closes the worker's connection at once.
 #pragma once
 
@@ -13,12 +12,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/text_builder.h"
 #include "gateway/answer_relay.h"
 #include "gateway/gateway.h"
 #include "gateway/request_fields.h"
+#include "gateway/selection.h"
 #include "http/client_connection.h"
 
 namespace fathom {
@@ -54,10 +53,7 @@ class Exchange final : private HangupWatcher {
   Task<void> Refuse(int status, std::string_view code, std::string_view message);
   Task<void> AnswerFailure();
 
-  bool FindEligible();
-  const Member* Pick();
-  const Member* PickDirect();
-  bool MayTryAgain();
+  bool MayTryAgain(const Worker& failed);
 
   Task<Outcome> Attempt(Worker& worker);
   Task<Outcome> Connect(Worker& worker);
@@ -70,6 +66,7 @@ class Exchange final : private HangupWatcher {
   void ReportBrokenAnswer(Worker& worker, IoStatus status);
 
   void BuildRequestHead(const Worker& worker);
+  void BuildAnswerHeaders(const Worker& worker);
   void Finish(int status);
   TimePoint Deadline(Duration wait) const;
 
@@ -82,11 +79,9 @@ class Exchange final : private HangupWatcher {
   const std::string_view body_;
   const TimePoint give_up_at_;
 
-  std::shared_ptr<const FleetSnapshot> fleet_;
   std::array<char, 32> made_id_;
-  std::string_view request_id_;
-  std::string_view session_;
-  std::vector<WorkerId> tried_;
+  const std::string_view request_id_;
+  Selection selection_;
   std::optional<Failure> failure_;
 
   std::unique_ptr<ClientConnection> connection_;

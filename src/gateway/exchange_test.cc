@@ -55,7 +55,7 @@ class ExchangeTest : public testing::Test {
  protected:
   ExchangeTest() {
     options_.session_ttl = Duration::zero();
-    options_.router_mode = RouterMode::kRoundRobin;
+    options_.steering.mode = RouterMode::kRoundRobin;
   }
 
   ~ExchangeTest() override {
@@ -101,7 +101,7 @@ class ExchangeTest : public testing::Test {
   RawSocket Client() {
     if (!server_) {
       context_ = std::make_unique<GatewayContext>(options_, fleet_, directory_, resolver_,
-                                                  registry_, log_);
+                                                  registry_, log_, 1);
       gateway_ = std::make_unique<Gateway>(*context_, thread_.loop(), 1);
       server_ = std::make_unique<LoopbackServer>(thread_, *gateway_);
     }

@@ -69,11 +69,10 @@ std::string_view RequestIdOf(const RequestHead& head, Random& random, std::array
 Gateway::Gateway(GatewayContext& context, Loop& loop, uint64_t seed)
     : context_(context),
       loop_(loop),
-      admin_(context),
+      admin_(context, loop),
       pool_(loop, context.options.pool_size, context.options.pool_idle_timeout),
-      chooser_(context.options.router_mode, seed, context.turn),
-      ids_(seed ^ 0x5eed1d5u),
-      fleet_(context.fleet) {}
+      router_(context, loop, seed),
+      ids_(seed ^ 0x5eed1d5u) {}
 
 Gateway::~Gateway() = default;
 
@@ -158,6 +157,8 @@ Task<void> Gateway::Housekeep() {
       exchange = next;
     }
     pool_.Sweep();
+    // Time makes room too: the prefill of an answer that comes whole ends without a word.
+    context_.dispatch.Wake();
   }
 }
 

@@ -9,9 +9,9 @@
 
 #include "gateway/admin.h"
 #include "gateway/gateway_context.h"
+#include "gateway/loop_router.h"
 #include "http/connection_pool.h"
 #include "http/server_connection.h"
-#include "routing/policy.h"
 
 namespace fathom {
 
@@ -44,13 +44,9 @@ class Gateway final : public HttpHandler {
   Loop& loop_;
   AdminPages admin_;
   ConnectionPool pool_;
-  Chooser chooser_;
+  LoopRouter router_;
   Random ids_;
-  FleetReader fleet_;
   Exchange* exchanges_ = nullptr;  // those in flight, linked through themselves
-  // Room for a choice, reused from one to the next.
-  std::vector<const Member*> eligible_;
-  std::vector<Candidate> candidates_;
 };
 
 }  // namespace fathom

@@ -12,19 +12,22 @@
 #include "fleet/feed_board.h"
 #include "fleet/fleet.h"
 #include "gateway/admission.h"
+#include "gateway/dispatch_queue.h"
 #include "gateway/gateway_metrics.h"
 #include "gateway/key_ring.h"
 #include "gateway/retry_budget.h"
+#include "gateway/token_cache.h"
+#include "gateway/tokenize_metrics.h"
+#include "gateway/tokenize_roster.h"
 #include "index/cache_index.h"
 #include "metrics/registry.h"
 #include "net/resolver.h"
-#include "routing/policy.h"
 #include "routing/session_affinity.h"
+#include "routing/steering.h"
 
 namespace fathom {
 
 struct GatewayOptions {
-  RouterMode router_mode = RouterMode::kRoundRobin;
   uint64_t seed = 0;
   Duration session_ttl = std::chrono::minutes(10);
   uint32_t max_in_flight = 10000;
@@ -43,11 +46,18 @@ struct GatewayOptions {
   std::string admin_key;
   bool admin_elsewhere = false;  // the admin routes have a listener of their own
   bool log_requests = false;
+  bool log_selections = true;
+  bool routing_headers = true;
+  Duration dispatch_timeout = std::chrono::seconds(60);  // in the line for a rank with room
+  SteeringOptions steering;
+  Duration tokenize_timeout = std::chrono::milliseconds(250);
+  size_t tokenize_cache_bytes = size_t{64} << 20;
 };
 
 struct GatewayContext {
+  // `secret` keeps outsiders from choosing which prompts collide.
   GatewayContext(const GatewayOptions& o, Fleet& f, Directory& d, Resolver& r, Registry& reg,
-                 Log& l)
+                 Log& l, uint64_t secret)
       : options(o),
         fleet(f),
         directory(d),
@@ -59,7 +69,11 @@ struct GatewayContext {
         retry_budget(o.retry_budget),
         affinity(o.session_ttl),
         api_keys(o.api_keys),
-        admin_keys(o.admin_key.empty() ? KeyRing() : KeyRing({o.admin_key})) {}
+        admin_keys(o.admin_key.empty() ? KeyRing() : KeyRing({o.admin_key})),
+        steering(o.steering, secret),
+        tokenizing{reg},
+        token_cache(o.tokenize_cache_bytes, tokenizing.cache_bytes),
+        tokenizers(l, o.tokenize_timeout) {}
 
   const GatewayOptions options;
   Fleet& fleet;
@@ -74,6 +88,11 @@ struct GatewayContext {
   Turn turn{0};
   const KeyRing api_keys;
   const KeyRing admin_keys;
+  SteeringWorld steering;
+  DispatchQueue dispatch;
+  TokenizeMetrics tokenizing;
+  TokenCache token_cache;
+  TokenizeRoster tokenizers;
   // What is known of the workers' caches; null where nobody follows them.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;

@@ -12,6 +12,16 @@ constexpr std::array<std::string_view, kRoutes> kRouteNames = {
 constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
     "connect", "broken", "timeout", "status", "busy", "aborted", "gone"};
 
+constexpr std::string_view kDecisions = "kv_router_decisions_total";
+constexpr std::string_view kDecisionsHelp =
+    "Choices, by what the chosen rank had of the prompt: confirmed by KV events, only believed to "
+    "be "
+    "there, or nothing; or the tokens were not known, or requests of that kind have no prompt";
+constexpr std::string_view kStages = "kv_router_decision_stage_seconds";
+constexpr std::string_view kStagesHelp = "Time that a choice spends in each of its stages";
+
+constexpr std::array kShort = {1e-6, 2.5e-6, 5e-6, 1e-5,  2.5e-5, 5e-5,
+                               1e-4, 2.5e-4, 5e-4, 0.001, 0.005,  0.05};
 constexpr std::array kFirstToken = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
                                     0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0, 300.0};
 constexpr std::array kBetweenTokens = {0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03,
@@ -51,7 +61,28 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
                                          "Answers that broke off after their first byte")),
       retries_denied(registry.AddCounter("fathom_retries_denied_total",
                                          "Retries not made because the retry budget was empty")),
-      registry_(registry) {
+      without_prompt(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "no_prompt"}})),
+      queued(registry.AddCounter("kv_router_queued_total",
+                                 "Requests that waited in the router for a rank with room")),
+      queue_timeouts(registry.AddCounter(
+          "kv_router_queue_timeouts_total",
+          "Requests that waited too long for a rank with room and went to the best one anyway")),
+      queue_wait(registry.AddHistogram("kv_router_queue_wait_seconds",
+                                       "Time that requests waited for a rank with room",
+                                       kDurations)),
+      registry_(registry),
+      by_cache_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "cache"}})),
+      by_belief_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "belief"}})),
+      by_load_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "load"}})),
+      without_tokens_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "no_tokens"}})),
+      prompt_tokens_(registry.AddCounter("kv_router_prompt_tokens_total",
+                                         "Tokens of the prompts that were routed")),
+      cached_tokens_(
+          registry.AddCounter("kv_router_cached_tokens_total",
+                              "Of these, cached on the chosen rank, as KV events had confirmed")),
+      hashing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "hash"}})),
+      lookup_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "lookup"}})),
+      choosing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "choose"}})) {
   for (size_t i = 0; i < kRetryReasons; ++i) {
     retries_[i] = &registry.AddCounter("fathom_retries_total",
                                        "Requests sent to another worker after a first one failed",
@@ -74,6 +105,55 @@ void GatewayMetrics::CountRequest(Route route, int status) {
     slot.store(counter, std::memory_order_release);
   }
   counter->Add();
+}
+
+void GatewayMetrics::Count(const Decision& decision, const Steering::Stages& stages, bool first) {
+  Counter& by = !decision.tokens_known         ? without_tokens_
+                : decision.cached_tokens() > 0 ? by_cache_
+                : decision.rank().believed > 0 ? by_belief_
+                                               : by_load_;
+  by.Add();
+  if (first && decision.tokens_known) {
+    prompt_tokens_.Add(decision.prompt.tokens);
+    cached_tokens_.Add(decision.cached_tokens());
+  }
+  hashing_.Observe(stages.hash);
+  lookup_.Observe(stages.lookup);
+  choosing_.Observe(stages.choose);
+}
+
+void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, size_t waiting,
+                           TimePoint now, Exposition& out) {
+  const double unit = steering.speed.unit();
+  steering.sent.ExpireAll(now);
+  out.AddGauge("kv_router_queue_waiting", "Requests that wait in the router for a rank with room",
+               {}, static_cast<double>(waiting));
+  out.AddGauge("kv_router_sent_marks", "Marks of prompts that were sent somewhere just now", {},
+               static_cast<double>(steering.sent.marks()));
+  out.AddCounter("kv_router_sent_prompts_forgotten_total",
+                 "Prompts that were sent but not remembered, because too many were", {},
+                 static_cast<double>(steering.sent.forgotten()));
+  out.AddGauge("kv_router_prefill_seconds_per_token",
+               "How long the prefill of a token takes, as learned from first tokens", {},
+               unit / 1e9);
+  for (const Member& member : fleet.members()) {
+    const Worker& worker = *member.worker;
+    worker.ranks.ForEach([&](Rank& rank) {
+      const RankLoad::View load = rank.load.Look(now, unit);
+      const Labels labels = {{"worker", worker.id_text()},
+                             {"dp_rank", std::to_string(rank.number)}};
+      out.AddGauge("kv_router_rank_requests", "Requests on a rank that were routed by prompt",
+                   labels, load.requests);
+      out.AddGauge("kv_router_rank_queued_prefill_tokens",
+                   "Prefill work of requests without a first token, in tokens", labels,
+                   load.queued);
+      out.AddGauge("kv_router_rank_context_tokens",
+                   "Tokens that the requests on a rank keep in its cache", labels,
+                   static_cast<double>(load.context));
+      out.AddGauge("kv_router_rank_slowness", "How many times slower than the fleet a rank is",
+                   labels, rank.speed.SlownessBeside(steering.speed));
+    });
+  }
 }
 
 void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out) {

@@ -8,6 +8,7 @@
 
 #include "fleet/fleet.h"
 #include "metrics/registry.h"
+#include "routing/steering.h"
 
 namespace fathom {
 
@@ -39,6 +40,14 @@ class GatewayMetrics {
   Counter& broken_answers;
   Counter& retries_denied;
 
+  // About choices by prompt.
+  // A retry's decision is one more, but its prompt was counted before.
+  void Count(const Decision& decision, const Steering::Stages& stages, bool first);
+  Counter& without_prompt;
+  Counter& queued;
+  Counter& queue_timeouts;
+  Histogram& queue_wait;
+
  private:
   static constexpr size_t kStatuses = 600;
 
@@ -46,9 +55,21 @@ class GatewayMetrics {
   // Filled on first use of a pair; after that a request costs one load and one add.
   std::array<std::array<std::atomic<Counter*>, kStatuses>, kRoutes> requests_{};
   std::array<Counter*, kRetryReasons> retries_{};
+  Counter& by_cache_;
+  Counter& by_belief_;
+  Counter& by_load_;
+  Counter& without_tokens_;
+  Counter& prompt_tokens_;
+  Counter& cached_tokens_;
+  Histogram& hashing_;
+  Histogram& lookup_;
+  Histogram& choosing_;
 };
 
 // Adds the numbers of every worker now in the fleet.
 void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out);
+// What lies on every rank, and what else the choices are made of.
+void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, size_t waiting,
+                           TimePoint now, Exposition& out);
 
 }  // namespace fathom

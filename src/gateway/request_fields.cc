@@ -3,6 +3,35 @@
 #include "codec/json_scan.h"
 
 namespace fathom {
+namespace {
+
+std::string_view UnlessNull(std::string_view value) {
+  return value == "null" ? std::string_view() : value;
+}
+
+Result<void> ReadModel(std::string_view value, std::string& model) {
+  model.clear();
+  if (value == "null") return {};  // as good as none
+  auto text = JsonText(value);
+  if (!text) return Fail(Blame::kCaller, "'model' must be a string");
+  model = *std::move(text);
+  return {};
+}
+
+void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
+  for (const PromptField& field : kPromptFields) {
+    if (!JsonKeyIs(member.key, field.name)) continue;
+    fields.parts.*field.value = UnlessNull(member.value);
+    return;
+  }
+  if (JsonKeyIs(member.key, "stream")) {
+    fields.stream = member.value == "true";
+  } else if (JsonKeyIs(member.key, "cache_salt")) {
+    fields.cache_salt = UnlessNull(member.value);
+  }
+}
+
+}  // namespace
 
 Result<RequestFields> ReadRequestFields(std::string_view body) {
   RequestFields fields;
@@ -11,13 +40,9 @@ Result<RequestFields> ReadRequestFields(std::string_view body) {
     TRY(const auto member, scanner.Next());
     if (!member) return fields;
     if (JsonKeyIs(member->key, "model")) {
-      fields.model.clear();
-      if (member->value == "null") continue;  // as good as none
-      auto text = JsonText(member->value);
-      if (!text) return Fail(Blame::kCaller, "'model' must be a string");
-      fields.model = *std::move(text);
-    } else if (JsonKeyIs(member->key, "stream")) {
-      fields.stream = member->value == "true";
+      TRY_VOID(ReadModel(member->value, fields.model));
+    } else {
+      ReadMember(*member, fields);
     }
   }
 }

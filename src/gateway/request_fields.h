@@ -1,6 +1,9 @@
 // The few members of a request body that routing needs. The body itself is passed on untouched.
+//
+// Memory  Views lie in the body and are good as long as it is.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -8,9 +11,44 @@
 
 namespace fathom {
 
+// What a prompt is made of, as the client wrote it: valid JSON values, and empty where there is
+// none (or null, which means the same to the engines).
+struct PromptFields {
+  std::string_view prompt;
+  std::string_view messages;
+  std::string_view tools;
+  std::string_view chat_template;
+  std::string_view chat_template_kwargs;
+  std::string_view add_generation_prompt;
+  std::string_view continue_final_message;
+  std::string_view add_special_tokens;
+  std::string_view mm_processor_kwargs;
+  std::string_view media_io_kwargs;
+};
+
+// The same by name, for whoever handles them all alike.
+struct PromptField {
+  std::string_view name;
+  std::string_view PromptFields::* value;
+};
+constexpr std::array<PromptField, 10> kPromptFields = {{
+    {"prompt", &PromptFields::prompt},
+    {"messages", &PromptFields::messages},
+    {"tools", &PromptFields::tools},
+    {"chat_template", &PromptFields::chat_template},
+    {"chat_template_kwargs", &PromptFields::chat_template_kwargs},
+    {"add_generation_prompt", &PromptFields::add_generation_prompt},
+    {"continue_final_message", &PromptFields::continue_final_message},
+    {"add_special_tokens", &PromptFields::add_special_tokens},
+    {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs},
+    {"media_io_kwargs", &PromptFields::media_io_kwargs},
+}};
+
 struct RequestFields {
   std::string model;  // empty if the request names none
   bool stream = false;
+  PromptFields parts;
+  std::string_view cache_salt;  // a JSON value, or empty
 };
 
 // Checks that the body is one JSON object. Where a member is repeated the last one counts, as it

@@ -58,6 +58,45 @@ TEST(RequestFields, TakeANullModelForNone) {
   EXPECT_EQ(fields->model, "");
 }
 
+TEST(RequestFields, KeepWhatThePromptIsMadeOfAsTheClientWroteIt) {
+  const std::string body =
+      R"({"model":"m","messages":[ {"role":"user","content":"a\u0062"} ],"tools":[{"a" : 1}],)"
+      R"("chat_template":"{{x}}","chat_template_kwargs":{"thinking": false},)"
+      R"("add_generation_prompt":false,"continue_final_message":true,)"
+      R"("add_special_tokens":true,"mm_processor_kwargs":{"n":1},"media_io_kwargs":{"video":{}},)"
+      R"("prompt":[1, 2],"cache_salt":"tenant","seed":7})";
+  const auto fields = ReadRequestFields(body);
+  ASSERT_TRUE(fields);
+  const PromptFields& parts = fields->parts;
+  EXPECT_EQ(parts.prompt, "[1, 2]");
+  EXPECT_EQ(parts.messages, R"([ {"role":"user","content":"a\u0062"} ])");
+  EXPECT_EQ(parts.tools, R"([{"a" : 1}])");
+  EXPECT_EQ(parts.chat_template, R"("{{x}}")");
+  EXPECT_EQ(parts.chat_template_kwargs, R"({"thinking": false})");
+  EXPECT_EQ(parts.add_generation_prompt, "false");
+  EXPECT_EQ(parts.continue_final_message, "true");
+  EXPECT_EQ(parts.add_special_tokens, "true");
+  EXPECT_EQ(parts.mm_processor_kwargs, R"({"n":1})");
+  EXPECT_EQ(parts.media_io_kwargs, R"({"video":{}})");
+  EXPECT_EQ(fields->cache_salt, R"("tenant")");
+  for (const PromptField& field : kPromptFields) {
+    const std::string_view value = parts.*field.value;
+    EXPECT_GT(value.data(), body.data()) << field.name;
+    EXPECT_LE(value.data() + value.size(), body.data() + body.size()) << field.name;
+  }
+}
+
+TEST(RequestFields, TakeTheLastOfSeveralPartsAndNullForNone) {
+  const auto fields =
+      ReadRequestFields(R"({"prompt":"a","prompt":"b","tools":[1],"tools":null,"cache_salt":null,)"
+                        R"("mess\u0061ges":[]})");
+  ASSERT_TRUE(fields);
+  EXPECT_EQ(fields->parts.prompt, R"("b")");
+  EXPECT_EQ(fields->parts.tools, "");
+  EXPECT_EQ(fields->cache_salt, "");
+  EXPECT_EQ(fields->parts.messages, "[]");
+}
+
 TEST(RequestFields, RefuseABodyThatIsNotOneJsonObject) {
   for (const char* body :
        {"", " ", "null", "[]", "\"{}\"", "{", "{}{}", "{} x", R"({"a":})", R"({"model":"m",})",

@@ -31,11 +31,19 @@ Task<Result<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoint& 
   const IoResult sent = co_await connection.socket().Write(out, deadline);
   if (!sent.ok()) co_return Fail(Blame::kPeer, "send: {}", Describe(sent.status));
 
+  auto receiving =
+      ReceiveAnswer(connection, request.method == "HEAD", request.max_answer, deadline);
+  auto answer = co_await receiving;
+  co_return answer;
+}
+
+Task<Result<FetchAnswer>> ReceiveAnswer(ClientConnection& connection, bool to_head_request,
+                                        size_t max_answer, TimePoint deadline) {
   FetchAnswer answer;
   bool have_head = false;
   for (;;) {
     if (!have_head) {
-      TRY_CO(have_head, connection.ParseHead(request.method == "HEAD"));
+      TRY_CO(have_head, connection.ParseHead(to_head_request));
       if (have_head) {
         answer.status = connection.head().status;
         connection.in().Consume(connection.head_size());
@@ -45,8 +53,8 @@ Task<Result<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoint& 
       TRY_CO(const auto step, connection.body().Feed(connection.in().view()));
       answer.body += step.payload;
       connection.in().Consume(step.consumed);
-      if (answer.body.size() > request.max_answer) {
-        co_return Fail(Blame::kPeer, "the answer is longer than {} bytes", request.max_answer);
+      if (answer.body.size() > max_answer) {
+        co_return Fail(Blame::kPeer, "the answer is longer than {} bytes", max_answer);
       }
     }
     if (have_head && connection.body().done()) co_return answer;
@@ -57,6 +65,7 @@ Task<Result<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoint& 
       co_return answer;
     }
     if (!read.ok()) co_return Fail(Blame::kPeer, "receive: {}", Describe(read.status));
+    connection.MarkStarted();
     connection.in().Commit(read.bytes);
   }
 }

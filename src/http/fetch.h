@@ -27,6 +27,11 @@ struct FetchAnswer {
 Task<Result<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoint& endpoint,
                                 const FetchRequest& request, TimePoint deadline);
 
+// The whole answer to a request that has been sent on the connection after BeginAnswer(). Errors
+// are the peer's.
+Task<Result<FetchAnswer>> ReceiveAnswer(ClientConnection& connection, bool to_head_request,
+                                        size_t max_answer, TimePoint deadline);
+
 // Request line and the headers every request needs, up to but without the blank line.
 void AppendRequestHead(std::string& out, std::string_view method, const Url& url,
                        std::string_view path);

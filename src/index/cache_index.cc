@@ -28,6 +28,12 @@ std::unique_ptr<RankHoldings> CacheIndex::Open(RankLabel label, BlockShape shape
   return index == nullptr ? nullptr : index->AddRank(label, seat);
 }
 
+size_t CacheIndex::held() const {
+  size_t held = 0;
+  for (size_t i = 0; i < shapes(); ++i) held += at(i).held();
+  return held;
+}
+
 std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> tokens,
                                                        uint64_t seed) {
   found_.clear();
@@ -42,6 +48,7 @@ std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> 
       const auto label = index.Label(rank);
       if (!label) continue;
       Found found{.rank = *label, .block_size = shape.size};
+      found.held = uint64_t{index.held(rank)} * shape.size;
       for (size_t tier = 0; tier < kTiers; ++tier) {
         found.tokens[tier] = std::min<size_t>(size_t{depths[rank].blocks[tier]} * shape.size, most);
       }

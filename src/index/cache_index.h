@@ -32,6 +32,9 @@ class CacheIndex {
   size_t shapes() const { return count_.load(std::memory_order_acquire); }
   const PrefixIndex& at(size_t i) const { return *indexes_[i].load(std::memory_order_acquire); }
 
+  // Blocks that all ranks hold, counted once per rank.
+  size_t held() const;
+
   Epochs& epochs() { return epochs_; }
   const MemoryMeter& memory() const { return meter_; }
 
@@ -54,6 +57,7 @@ class CacheReader {
   struct Found {
     RankLabel rank;
     uint32_t block_size = 0;
+    uint64_t held = 0;  // tokens of all prompts
     // Leading tokens of the prompt in this tier or a faster one, as many as a request would save.
     std::array<size_t, kTiers> tokens{};
   };

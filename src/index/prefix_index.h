@@ -69,6 +69,9 @@ class PrefixIndex {
   // Nothing: there is no such rank now.
   std::optional<RankLabel> Label(uint32_t rank) const;
   size_t ranks() const { return ranks_.load(std::memory_order_relaxed); }
+  // Blocks of one rank, in all its lanes; and of all ranks together, each rank's own counted.
+  size_t held(uint32_t rank) const { return labels_[rank].held.load(std::memory_order_relaxed); }
+  size_t held() const { return held_.load(std::memory_order_relaxed); }
   // Blocks that some rank holds. Looks at everything.
   size_t CountBlocks() const;
 
@@ -81,6 +84,7 @@ class PrefixIndex {
     std::atomic<uint64_t> worker{0};
     std::atomic<uint32_t> dp_rank{0};
     std::atomic<bool> here{false};
+    std::atomic<size_t> held{0};  // blocks
   };
 
   // Called by a rank, on its thread: its last lane is new and wants a bit. False if there is none.
@@ -106,6 +110,7 @@ class PrefixIndex {
   std::vector<uint32_t> free_ranks_;  // guarded by mutex_
   std::atomic<size_t> rank_numbers_{0};
   std::atomic<size_t> ranks_{0};
+  std::atomic<size_t> held_{0};  // the sum of the ranks' own counts
 };
 
 class IndexReader {

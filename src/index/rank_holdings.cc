@@ -427,6 +427,9 @@ void RankHoldings::UpdateCounts() {
     held += lane->ledger.held_blocks();
     ghosts += lane->ledger.ghosts();
   }
+  // Wraps around below zero and back: only the sum over all ranks means something.
+  index_.held_.fetch_add(held - counters_.held.value(), std::memory_order_relaxed);
+  index_.labels_[rank_].held.store(held, std::memory_order_relaxed);
   counters_.held.Set(held);
   counters_.ghosts.Set(ghosts);
   counters_.orphans.Set(orphans_.blocks());

@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "codec/sse.h"
 #include "http/fetch.h"
+#include "load/answer_reader.h"
 
 namespace fathom {
 namespace {
@@ -19,12 +20,6 @@ constexpr std::array<std::string_view, 32> kWords = {
     "chart", "sound",  "bottom",  "reef", "sail",   "watch",  "north",   "wind",
     "cargo", "engine", "signal",  "crew", "night",  "storm",  "coast",   "light",
     "rope",  "knot",   "keel",    "mast", "deck",   "bridge", "log",     "fathom"};
-
-// The member of an object, if it is a number.
-uint64_t Number(const Json* object, std::string_view key) {
-  const Json* const value = object == nullptr ? nullptr : object->Find(key);
-  return value == nullptr ? 0 : value->unsigned_integer().value_or(0);
-}
 
 }  // namespace
 
@@ -62,6 +57,7 @@ struct Conversations::Reply {
 Conversations::Conversations(Loop& loop, Resolver& resolver, const ConversationOptions& options)
     : loop_(loop), resolver_(resolver), options_(options) {
   Random seeds(options.seed);
+  system_ = MakeWords(seeds, options.system_words);
   for (size_t i = 0; i < options.people; ++i) {
     people_.push_back(std::make_unique<Person>(seeds.Next(), i));
   }
@@ -84,10 +80,11 @@ Task<void> Conversations::Live(Person& person) {
   while (!stopping_) {
     ++person.conversation;
     person.messages.clear();
+    if (!system_.empty()) person.messages.push_back({"system", system_});
     for (size_t turn = 0; turn < options_.turns && !stopping_; ++turn) {
       const size_t words = turn == 0 ? options_.opening_words : options_.reply_words;
       person.messages.push_back({"user", MakeWords(person.random, words)});
-      auto taking = TakeTurn(person);
+      auto taking = TakeTurn(person, turn == 0);
       const bool answered = co_await taking;
       if (!answered) break;
       const Duration think = Exponential(person.random, options_.think);
@@ -98,9 +95,9 @@ Task<void> Conversations::Live(Person& person) {
   --present_;
 }
 
-Task<bool> Conversations::TakeTurn(Person& person) {
+Task<bool> Conversations::TakeTurn(Person& person, bool first) {
   Reply reply;
-  reply.first_turn = person.messages.size() == 1;
+  reply.first_turn = first;
   reply.asked = reply.last = loop_.now();
   auto asking = Ask(person, reply);
   const auto asked = co_await asking;
@@ -145,10 +142,10 @@ Task<Result<void>> Conversations::Ask(Person& person, Reply& reply) {
     const auto opened = co_await opening;
     if (!opened) co_return opened;
   }
-  person.connection->BeginAnswer();
   const std::string request = BuildRequest(person);
-  const IoResult sent = co_await person.connection->socket().Write(request, deadline);
-  if (!sent.ok()) co_return Fail(Blame::kPeer, "send: {}", Describe(sent.status));
+  auto sending = SendRequest(*person.connection, request, deadline);
+  auto sent = co_await sending;
+  if (!sent) co_return sent;
   auto receiving = Receive(person, reply);
   const auto received = co_await receiving;
   if (received && !person.connection->Reusable()) person.connection.reset();
@@ -156,27 +153,15 @@ Task<Result<void>> Conversations::Ask(Person& person, Reply& reply) {
 }
 
 Task<Result<void>> Conversations::Receive(Person& person, Reply& reply) {
-  ClientConnection& connection = *person.connection;
-  const TimePoint deadline = loop_.now() + options_.timeout;
-  bool have_head = false;
-  while (!have_head || !connection.body().done()) {
-    connection.in().Compact();
-    const IoResult read = co_await connection.socket().Read(connection.in().room(), deadline);
-    if (!read.ok()) co_return Fail(Blame::kPeer, "receive: {}", Describe(read.status));
-    connection.in().Commit(read.bytes);
-    if (!have_head) {
-      TRY_CO(have_head, connection.ParseHead(false));
-      if (!have_head) continue;
-      if (connection.head().status != 200) {
-        co_return Fail(Blame::kPeer, "status {}", connection.head().status);
-      }
-      connection.in().Consume(connection.head_size());
+  AnswerReader answer(*person.connection, loop_.now() + options_.timeout);
+  while (!answer.over()) {
+    auto reading = answer.Read();
+    auto read = co_await reading;
+    if (!read) co_return read;
+    if (answer.head().status != 200) {
+      co_return Fail(Blame::kPeer, "status {}", answer.head().status);
     }
-    while (!connection.in().empty() && !connection.body().done()) {
-      TRY_CO(const auto step, connection.body().Feed(connection.in().view()));
-      reply.events.Feed(step.payload);
-      connection.in().Consume(step.consumed);
-    }
+    for (const std::string_view piece : answer.pieces()) reply.events.Feed(piece);
     TakeEvents(reply);
     if (!reply.problem.empty()) co_return Fail(Blame::kPeer, "{}", reply.problem);
   }
@@ -194,11 +179,10 @@ void Conversations::TakeEvents(Reply& reply) {
       reply.problem = chunk ? "an error event" : "an event that is not JSON";
       return;
     }
-    if (const Json* usage = chunk->Find("usage"); usage != nullptr && !usage->is_null()) {
-      report_.tokens += Number(usage, "completion_tokens");
-      report_.prompt_tokens += Number(usage, "prompt_tokens");
-      report_.cached_tokens += Number(usage->Find("prompt_tokens_details"), "cached_tokens");
-    }
+    const AnswerUsage usage = UsageOf(*chunk);
+    report_.tokens += usage.completion_tokens;
+    report_.prompt_tokens += usage.prompt_tokens;
+    report_.cached_tokens += usage.cached_tokens;
     const Json* const choices = chunk->Find("choices");
     if (choices == nullptr || choices->array() == nullptr || choices->array()->empty()) continue;
     const Json* const delta = choices->array()->front().Find("delta");

@@ -28,6 +28,7 @@ struct ConversationOptions {
   std::string model = "mock-model";
   size_t people = 10;
   size_t turns = 5;             // of a conversation; then a new one begins
+  size_t system_words = 0;      // of a system prompt that all conversations share
   size_t opening_words = 1500;  // of the first message
   size_t reply_words = 60;      // of each later one
   uint64_t max_tokens = 120;
@@ -71,7 +72,7 @@ class Conversations {
   struct Reply;
 
   Task<void> Live(Person& person);
-  Task<bool> TakeTurn(Person& person);
+  Task<bool> TakeTurn(Person& person, bool first);
   Task<Result<void>> Ask(Person& person, Reply& reply);
   Task<Result<void>> Receive(Person& person, Reply& reply);
   std::string BuildRequest(const Person& person) const;
@@ -81,6 +82,7 @@ class Conversations {
   Loop& loop_;
   Resolver& resolver_;
   const ConversationOptions options_;
+  std::string system_;  // what everybody's conversation begins with; empty: nothing
   std::vector<std::unique_ptr<Person>> people_;
   ConversationReport report_;
   bool stopping_ = false;

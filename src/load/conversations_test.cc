@@ -48,18 +48,16 @@ constexpr std::string_view kAnswer =
     "data: [DONE]\n\n";
 
 // One person and the parrot, until so many turns were taken or failed.
-ConversationReport Talk(Parrot& parrot, uint64_t turns, bool sessions = false) {
+ConversationReport Talk(Parrot& parrot, uint64_t turns, ConversationOptions options = {}) {
   LoopThread thread;
   LoopbackServer server(thread, parrot);
   Resolver resolver;
-  ConversationOptions options;
   options.endpoint.url = *Url::Parse("http://" + server.address().ToString());
   options.people = 1;
   options.turns = 2;
   options.opening_words = 3;
   options.reply_words = 1;
   options.think = Duration::zero();
-  options.sessions = sessions;
   Conversations conversations(thread.loop(), resolver, options);
   thread.Call([&] { conversations.Start(); });
   const auto check = [&] {
@@ -84,6 +82,16 @@ std::vector<std::string> Roles(const Json& body) {
   return roles;
 }
 
+std::string Said(const Json& body, size_t message) {
+  return *(*body.Find("messages")->array())[message].Find("content")->string();
+}
+
+std::string Text(const Json& body) {
+  std::string text;
+  body.WriteTo(text);
+  return text;
+}
+
 TEST(Conversations, AFollowUpBringsAlongWhatWasSaidBefore) {
   Parrot parrot{std::string(kAnswer)};
   Talk(parrot, 3);
@@ -91,10 +99,34 @@ TEST(Conversations, AFollowUpBringsAlongWhatWasSaidBefore) {
   EXPECT_THAT(Roles(parrot.bodies[0]), ElementsAre("user"));
   EXPECT_THAT(Roles(parrot.bodies[1]), ElementsAre("user", "assistant", "user"));
   EXPECT_THAT(Roles(parrot.bodies[2]), ElementsAre("user"));  // a new conversation
-  const auto& second = *parrot.bodies[1].Find("messages")->array();
-  EXPECT_EQ(*second[1].Find("content")->string(), "well yes");
-  const auto& first = *parrot.bodies[0].Find("messages")->array();
-  EXPECT_EQ(*second[0].Find("content")->string(), *first[0].Find("content")->string());
+  EXPECT_EQ(Said(parrot.bodies[1], 1), "well yes");
+  EXPECT_EQ(Said(parrot.bodies[1], 0), Said(parrot.bodies[0], 0));
+}
+
+TEST(Conversations, AllBeginWithTheSystemPromptThatTheyShare) {
+  Parrot parrot{std::string(kAnswer)};
+  const ConversationReport report = Talk(parrot, 3, {.system_words = 5});
+  ASSERT_GE(parrot.bodies.size(), 3u);
+  EXPECT_THAT(Roles(parrot.bodies[0]), ElementsAre("system", "user"));
+  EXPECT_THAT(Roles(parrot.bodies[1]), ElementsAre("system", "user", "assistant", "user"));
+  EXPECT_THAT(Roles(parrot.bodies[2]), ElementsAre("system", "user"));
+  EXPECT_EQ(Said(parrot.bodies[0], 0), Said(parrot.bodies[2], 0));
+  EXPECT_NE(Said(parrot.bodies[0], 1), Said(parrot.bodies[2], 1));
+  EXPECT_GE(report.first_turn.count(), 2u);
+  EXPECT_GE(report.follow_up.count(), 1u);
+}
+
+TEST(Conversations, AreTheSameWithTheSameSeed) {
+  Parrot one{std::string(kAnswer)};
+  Parrot same{std::string(kAnswer)};
+  Parrot other{std::string(kAnswer)};
+  Talk(one, 3, {.system_words = 5, .seed = 7});
+  Talk(same, 3, {.system_words = 5, .seed = 7});
+  Talk(other, 3, {.system_words = 5, .seed = 8});
+  for (size_t turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(Text(one.bodies[turn]), Text(same.bodies[turn]));
+    EXPECT_NE(Text(one.bodies[turn]), Text(other.bodies[turn]));
+  }
 }
 
 TEST(Conversations, TellFirstTurnsFromFollowUpsAndCountWhatWasReused) {
@@ -114,7 +146,7 @@ TEST(Conversations, NameTheirSessionOnlyWhenAsked) {
   Talk(silent, 2);
   EXPECT_THAT(silent.sessions, Each(IsEmpty()));
   Parrot named{std::string(kAnswer)};
-  Talk(named, 3, true);
+  Talk(named, 3, {.sessions = true});
   ASSERT_GE(named.sessions.size(), 3u);
   EXPECT_EQ(named.sessions[0], named.sessions[1]);
   EXPECT_NE(named.sessions[1], named.sessions[2]);

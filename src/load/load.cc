@@ -8,6 +8,7 @@
 
 #include "codec/json.h"
 #include "http/fetch.h"
+#include "load/answer_reader.h"
 
 namespace fathom {
 namespace {
@@ -259,14 +260,9 @@ Task<void> LoadGenerator::Ask(Exchange& exchange) {
       const bool connected = co_await connecting;
       if (!connected) co_return;
     }
-    exchange.connection->BeginAnswer();
-    const IoResult sent = co_await exchange.connection->socket().Write(request_, exchange.deadline);
-    if (sent.ok()) {
-      auto receiving = Receive(exchange);
-      co_await receiving;
-    } else {
-      exchange.problem = fmt::format("send: {}", Describe(sent.status));
-    }
+    auto exchanging = Converse(exchange);
+    const auto exchanged = co_await exchanging;
+    if (!exchanged) exchange.problem = exchanged.error().what;
     const bool kept = exchange.complete && options_.keep_alive && exchange.connection->Reusable();
     // A server may close a connection that rests at any time; who meets that asks again.
     const bool again = reused && !exchange.complete && !exchange.connection->answer_started() &&
@@ -276,57 +272,29 @@ Task<void> LoadGenerator::Ask(Exchange& exchange) {
   }
 }
 
-Task<void> LoadGenerator::Receive(Exchange& exchange) {
-  ClientConnection& connection = *exchange.connection;
-  for (bool have_head = false;;) {
-    connection.in().Compact();
-    const IoResult read =
-        co_await connection.socket().Read(connection.in().room(), exchange.deadline);
-    if (!read.ok()) {
-      exchange.complete = read.status == IoStatus::kEof && have_head &&
-                          connection.body().framing() == BodyFraming::kUntilClose;
-      if (!exchange.complete) exchange.problem = fmt::format("receive: {}", Describe(read.status));
-      co_return;
-    }
-    connection.MarkStarted();
-    connection.in().Commit(read.bytes);
-    if (!have_head) {
-      const auto parsed = connection.ParseHead(false);
-      if (!parsed) {
-        exchange.problem = parsed.error().what;
-        co_return;
-      }
-      if (!*parsed) continue;
-      have_head = true;
-      exchange.status = connection.head().status;
-      connection.in().Consume(connection.head_size());
-    }
-    if (!TakeBody(exchange)) co_return;
+Task<Result<void>> LoadGenerator::Converse(Exchange& exchange) {
+  auto sending = SendRequest(*exchange.connection, request_, exchange.deadline);
+  auto sent = co_await sending;
+  if (!sent) co_return sent;
+  AnswerReader answer(*exchange.connection, exchange.deadline);
+  while (!answer.over()) {
+    auto reading = answer.Read();
+    auto read = co_await reading;
+    if (!read) co_return read;
+    exchange.status = answer.head().status;
+    for (const std::string_view piece : answer.pieces()) TakePayload(exchange, piece);
+    if (!answer.pieces().empty()) RecordArrival(exchange);
   }
+  exchange.complete = true;
+  co_return Result<void>();
 }
 
-// False when the answer is over, well or badly.
-bool LoadGenerator::TakeBody(Exchange& exchange) {
-  ClientConnection& connection = *exchange.connection;
-  bool arrived = false;
-  while (!connection.body().done() && !connection.in().empty()) {
-    const auto step = connection.body().Feed(connection.in().view());
-    if (!step) {
-      exchange.problem = step.error().what;
-      return false;
-    }
-    arrived = arrived || !step->payload.empty();
-    TakePayload(exchange, step->payload);
-    connection.in().Consume(step->consumed);
-  }
-  if (arrived && exchange.status == 200 && Timed(exchange)) {
-    const bool first = exchange.last_arrival == TimePoint();
-    if (first) report_.first_byte.Record(loop_.now() - exchange.due);
-    if (!first) report_.between_chunks.Record(loop_.now() - exchange.last_arrival);
-    exchange.last_arrival = loop_.now();
-  }
-  exchange.complete = connection.body().done();
-  return !exchange.complete;
+void LoadGenerator::RecordArrival(Exchange& exchange) {
+  if (exchange.status != 200 || !Timed(exchange)) return;
+  const bool first = exchange.last_arrival == TimePoint();
+  if (first) report_.first_byte.Record(loop_.now() - exchange.due);
+  if (!first) report_.between_chunks.Record(loop_.now() - exchange.last_arrival);
+  exchange.last_arrival = loop_.now();
 }
 
 void LoadGenerator::TakePayload(Exchange& exchange, std::string_view payload) {

@@ -96,9 +96,9 @@ class LoadGenerator {
   Task<void> Admit();
   Task<void> Ask(Exchange& exchange);
   Task<bool> Connect(Exchange& exchange);
-  Task<void> Receive(Exchange& exchange);
-  bool TakeBody(Exchange& exchange);
+  Task<Result<void>> Converse(Exchange& exchange);
   void TakePayload(Exchange& exchange, std::string_view payload);
+  void RecordArrival(Exchange& exchange);
   void Close(Exchange& exchange);
   void Record(Exchange& exchange);
 

@@ -17,6 +17,11 @@ BlockHash RootOf(const std::string& lora, const std::string& salt) {
   return XXH3_64bits_withSeed(salt.data(), salt.size(), named);
 }
 
+// A block and all before it; `parent` ends with the block before.
+BlockHash HashOf(std::span<const TokenId> block, BlockHash parent) {
+  return XXH3_64bits_withSeed(block.data(), block.size_bytes(), parent);
+}
+
 }  // namespace
 
 struct EngineCore::Sequence {
@@ -36,8 +41,8 @@ struct EngineCore::Sequence {
   void HashUpTo(size_t blocks_wanted, uint32_t block_size) {
     while (hashes.size() < blocks_wanted) {
       const BlockHash parent = hashes.empty() ? root : hashes.back();
-      hashes.push_back(XXH3_64bits_withSeed(tokens.data() + hashes.size() * block_size,
-                                            block_size * sizeof(TokenId), parent));
+      const auto begin = std::span(tokens).subspan(hashes.size() * block_size);
+      hashes.push_back(HashOf(begin.first(block_size), parent));
     }
   }
 };
@@ -76,6 +81,17 @@ void EngineCore::Cancel(SequenceId id) {
   std::erase(running_, sequence);
   Release(*sequence);
   sequences_.erase(found);
+}
+
+uint64_t EngineCore::CachedTokens(std::span<const TokenId> prompt) const {
+  if (prompt.empty()) return 0;
+  const size_t most = (prompt.size() - 1) / options_.block_size;
+  BlockHash hash = RootOf({}, {});
+  for (size_t i = 0; i < most; ++i) {
+    hash = HashOf(prompt.subspan(i * options_.block_size, options_.block_size), hash);
+    if (!pool_.Find(hash)) return i * options_.block_size;
+  }
+  return most * options_.block_size;
 }
 
 double EngineCore::cache_usage() const {

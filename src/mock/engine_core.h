@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -89,6 +90,9 @@ class EngineCore {
   // As a process that died and came back: everything waits again, the cache is empty, and no event
   // tells of it. Between steps.
   void Restart();
+
+  // Of this prompt, how many tokens a request without adapter and salt would find in the cache now.
+  uint64_t CachedTokens(std::span<const TokenId> prompt) const;
 
   size_t running() const { return running_.size(); }
   size_t waiting() const { return waiting_.size(); }

@@ -5,9 +5,9 @@
 
 #include <iterator>
 
-#include "base/text.h"
 #include "codec/json_scan.h"
 #include "mock/toy_tokenizer.h"
+#include "tokens/token_ids.h"
 
 namespace fathom {
 namespace {
@@ -87,11 +87,11 @@ Result<Prompts> PromptsOfList(std::string_view raw) {
       TRY(const std::string text, TextOf("prompt", *element));
       prompts.push_back(Tokenize(text));
     } else if (IsList(*element)) {
-      TRY(auto ids, ParseTokenIds(*element));
-      prompts.push_back(std::move(ids));
+      TRY_VOID(AppendTokenIds(*element, prompts.emplace_back()));
     } else {
-      TRY(auto ids, ParseTokenIds(raw));
-      return Prompts{std::move(ids)};
+      prompts.assign(1, {});
+      TRY_VOID(AppendTokenIds(raw, prompts.front()));
+      return prompts;
     }
   }
   return prompts;
@@ -118,20 +118,6 @@ Result<std::string> RenderChat(const ChatBody& chat) {
   }
   if (chat.add_generation_prompt) out += "<|assistant|>";
   return out;
-}
-
-Result<std::vector<TokenId>> ParseTokenIds(std::string_view raw) {
-  if (!IsList(raw)) return Fail(Blame::kCaller, "token ids must be a list");
-  std::vector<TokenId> ids;
-  JsonElements elements(raw);
-  while (const auto element = elements.Next()) {
-    const auto id = ParseDecimal(*element);
-    if (!id || *id > UINT32_MAX) {
-      return Fail(Blame::kCaller, "'{}' is not a token id", element->substr(0, 32));
-    }
-    ids.push_back(static_cast<TokenId>(*id));
-  }
-  return ids;
 }
 
 Result<std::vector<std::vector<TokenId>>> PromptsOf(const CompletionRequest& request, bool chat) {

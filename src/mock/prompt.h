@@ -37,7 +37,4 @@ Result<std::string> RenderChat(const ChatBody& chat);
 // One prompt of a chat; of `prompt` one per text or list of ids.
 Result<std::vector<std::vector<TokenId>>> PromptsOf(const CompletionRequest& request, bool chat);
 
-// A list of numbers, as JSON.
-Result<std::vector<TokenId>> ParseTokenIds(std::string_view raw);
-
 }  // namespace fathom

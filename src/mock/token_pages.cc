@@ -5,6 +5,7 @@
 #include "mock/prompt.h"
 #include "mock/toy_tokenizer.h"
 #include "mock/visit.h"
+#include "tokens/token_ids.h"
 
 namespace fathom {
 namespace {
@@ -49,10 +50,10 @@ Answer TokenizePage(std::string_view body, const MockOptions& options) {
 Answer DetokenizePage(std::string_view body, std::string_view text_key) {
   const auto raw = TokensMember(body);
   if (!raw) return BadRequest(raw.error());
-  const auto tokens = ParseTokenIds(*raw);
-  if (!tokens) return BadRequest(tokens.error());
+  std::vector<TokenId> tokens;
+  if (const auto read = AppendTokenIds(*raw, tokens); !read) return BadRequest(read.error());
   JsonWriter w;
-  w.BeginObject().Key(text_key).String(Detokenize(*tokens)).EndObject();
+  w.BeginObject().Key(text_key).String(Detokenize(tokens)).EndObject();
   return JsonAnswer(200, w.Take());
 }
 

@@ -5,8 +5,8 @@
 namespace fathom {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames = {"round-robin", "random", "power-of-two",
-                                                    "least-loaded", "direct"};
+constexpr std::array<std::string_view, 7> kNames = {
+    "round-robin", "random", "power-of-two", "least-loaded", "direct", "kv", "prefix-hash"};
 
 }  // namespace
 
@@ -26,6 +26,8 @@ size_t Chooser::Choose(std::span<const Candidate> candidates) {
     case RouterMode::kPowerOfTwo:
       return PowerOfTwo(candidates);
     case RouterMode::kLeastLoaded:
+    case RouterMode::kKv:
+    case RouterMode::kPrefixHash:
       return LeastLoaded(candidates);
     case RouterMode::kRoundRobin:
     case RouterMode::kDirect:

@@ -1,7 +1,8 @@
-// Which of these workers shall serve the request?
+// Which of these workers shall serve the request, when caches do not matter?
 //
 // A choice is a pure function of the candidates, the mode and the state of the chooser (whose turn
-// it is, and a seeded generator), so that it can be repeated exactly.
+// it is, and a seeded generator), so that it can be repeated exactly. Modes that look at the prompt
+// are Steering's (routing/steering.h).
 #pragma once
 
 #include <atomic>
@@ -15,10 +16,22 @@
 
 namespace fathom {
 
-enum class RouterMode : uint8_t { kRoundRobin, kRandom, kPowerOfTwo, kLeastLoaded, kDirect };
+enum class RouterMode : uint8_t {
+  kRoundRobin,
+  kRandom,
+  kPowerOfTwo,
+  kLeastLoaded,
+  kDirect,
+  kKv,
+  kPrefixHash,
+};
 
 std::optional<RouterMode> ParseRouterMode(std::string_view name);
 std::string_view Name(RouterMode mode);
+// Whether the mode chooses by what is in the prompt.
+constexpr bool WantsTokens(RouterMode mode) {
+  return mode == RouterMode::kKv || mode == RouterMode::kPrefixHash;
+}
 
 struct Candidate {
   WorkerId id;
@@ -37,7 +50,8 @@ class Chooser {
   RouterMode mode() const { return mode_; }
 
   // Position of the chosen candidate; there must be at least one. In direct mode the request names
-  // its worker; if it does not, or for a retry, the choice falls back to round-robin.
+  // its worker; if it does not, or for a retry, the choice falls back to round-robin. Modes that
+  // want tokens fall back to the least loaded, for requests that have none.
   size_t Choose(std::span<const Candidate> candidates);
 
  private:

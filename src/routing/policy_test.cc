@@ -25,15 +25,22 @@ std::vector<size_t> Count(RouterMode mode, const std::vector<Candidate>& candida
   return counts;
 }
 
-constexpr RouterMode kAll[] = {RouterMode::kRoundRobin, RouterMode::kRandom,
-                               RouterMode::kPowerOfTwo, RouterMode::kLeastLoaded,
-                               RouterMode::kDirect};
+constexpr RouterMode kAll[] = {
+    RouterMode::kRoundRobin, RouterMode::kRandom, RouterMode::kPowerOfTwo, RouterMode::kLeastLoaded,
+    RouterMode::kDirect,     RouterMode::kKv,     RouterMode::kPrefixHash};
 
 TEST(RouterMode, KnowsItsNames) {
   for (const RouterMode mode : kAll) EXPECT_EQ(ParseRouterMode(Name(mode)), mode);
   EXPECT_EQ(Name(RouterMode::kPowerOfTwo), "power-of-two");
   for (const char* name : {"", "Random", "round_robin", "kv "}) {
     EXPECT_EQ(ParseRouterMode(name), std::nullopt) << name;
+  }
+}
+
+TEST(RouterMode, LooksAtPromptsInTwoModesOnly) {
+  for (const RouterMode mode : kAll) {
+    const bool by_prompt = mode == RouterMode::kKv || mode == RouterMode::kPrefixHash;
+    EXPECT_EQ(WantsTokens(mode), by_prompt) << Name(mode);
   }
 }
 
@@ -101,11 +108,14 @@ TEST(Chooser, PaysNoAttentionToLoadAtRandom) {
 }
 
 TEST(Chooser, TakesTheLeastLoadedAndAmongThoseAny) {
-  const auto counts = Count(RouterMode::kLeastLoaded, Loads({5, 2, 9, 2, 2, 3}), 9000);
-  EXPECT_EQ(counts[0] + counts[2] + counts[5], 0u);
-  for (const size_t i : {1u, 3u, 4u}) {
-    EXPECT_GT(counts[i], 2700u);
-    EXPECT_LT(counts[i], 3300u);
+  for (const RouterMode mode :
+       {RouterMode::kLeastLoaded, RouterMode::kKv, RouterMode::kPrefixHash}) {
+    const auto counts = Count(mode, Loads({5, 2, 9, 2, 2, 3}), 9000);
+    EXPECT_EQ(counts[0] + counts[2] + counts[5], 0u) << Name(mode);
+    for (const size_t i : {1u, 3u, 4u}) {
+      EXPECT_GT(counts[i], 2700u) << Name(mode);
+      EXPECT_LT(counts[i], 3300u) << Name(mode);
+    }
   }
 }
 

@@ -20,8 +20,9 @@ class Request:
 
 class FakeEngine:
     """Answers GET /health and /v1/models. Each POST goes to `answer(request, connection)`, which
-    writes to the socket; the connection is closed when it returns. `keep_bodies=False` throws
-    bodies away as they come."""
+    writes to the socket; the connection is closed when it returns. Questions for tokens are
+    refused and not kept, unless the answer has a `tokenize`. `keep_bodies=False` throws bodies away
+    as they come."""
 
     def __init__(self, answer, model="mock-model", tls=None, keep_bodies=True):
         self.answer = answer
@@ -64,6 +65,8 @@ class FakeEngine:
                     return
                 if request.method == "GET":
                     connection.sendall(self._page(request.target))
+                elif request.target.endswith("/tokenize") and not hasattr(self.answer, "tokenize"):
+                    connection.sendall(whole_answer("{}", "404 Not Found"))
                 else:
                     self.requests.append(request)
                     self.answer(request, connection)

@@ -44,7 +44,6 @@ def printed(*args, env=None):
     (["--retry-budget", "1.5"], ["retry-budget", "1.5"]),
     (["--retry-budget", "nan"], ["retry-budget", "nan"]),
     (["--router-mode", "round-robbin"], ["round-robbin", "round-robin"]),
-    (["--router-mode", "kv"], ["router-mode", "kv"]),
     (["--connect-timeout", "5 parsecs"], ["connect-timeout", "5 parsecs"]),
     (["--connect-timeout", "0"], ["connect-timeout"]),
     (["--max-body-size", "1"], ["max-body-size"]),

@@ -11,6 +11,12 @@ from fake_engine import STREAM_HEAD, token_event
 from wire import eventually
 
 
+@pytest.fixture
+def serve(serve):
+    """Workers take turns, so that those that fail are met for certain."""
+    return lambda *args, **options: serve("--router-mode", "round-robin", *args, **options)
+
+
 def assert_broken_off(events, code="worker_failed"):
     """The stream ends with an error and is not said to be done."""
     assert "[DONE]" not in events

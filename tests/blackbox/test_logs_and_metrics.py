@@ -19,7 +19,8 @@ def test_json_logs_are_one_object_per_line(mock, serve):
     assert router.chat({"x-request-id": "id-2"}, model=odd).status == 404
     records = eventually(
         lambda: len(found := [r for r in json_lines(router.log_text())
-                              if r.get("request_id") in ("id-1", "id-2")]) == 2 and found, "logged")
+                              if r.get("request_id") in ("id-1", "id-2") and "status" in r]) == 2
+        and found, "logged")
     for record in json_lines(router.log_text()):
         assert {"level", "message"} <= set(record) or {"level", "msg"} <= set(record), record
     assert records[0]["status"] == 200

@@ -9,6 +9,9 @@ import wire
 from wire import eventually
 
 
+TURNS = ("--router-mode", "round-robin")
+
+
 def spread(router, requests, headers=(), **fields):
     """How many of the requests each worker answered."""
     answers = [router.chat(headers, max_tokens=1, **fields) for _ in range(requests)]
@@ -17,7 +20,7 @@ def spread(router, requests, headers=(), **fields):
 
 
 def test_round_robin_alternates(mock, serve):
-    router = serve("--router-mode", "round-robin", workers=[mock(), mock(), mock()])
+    router = serve(*TURNS, workers=[mock(), mock(), mock()])
     served = [router.chat(max_tokens=1).worker for _ in range(9)]
     assert len(set(served[:3])) == 3
     assert served == served[:3] * 3
@@ -71,12 +74,12 @@ def test_direct_to_a_model_that_nobody_serves_is_not_found(mock, serve):
 
 def test_the_name_of_a_worker_means_nothing_in_other_modes(mock, serve):
     workers = [mock(), mock()]
-    router = serve(workers=workers)
+    router = serve(*TURNS, workers=workers)
     assert len(spread(router, 4, {"x-fathom-worker": router.worker_id(workers[0])})) == 2
 
 
 def test_a_session_stays_with_its_worker(mock, serve):
-    router = serve(workers=[mock(), mock(), mock()])
+    router = serve(*TURNS, workers=[mock(), mock(), mock()])
     for session in ("a", "b", "c", "d"):
         assert len(spread(router, 6, {"X-Session-ID": session})) == 1
     assert len(spread(router, 6)) == 3
@@ -118,7 +121,7 @@ def test_a_session_is_forgotten_after_its_time(mock, serve):
 
 
 def test_affinity_can_be_turned_off(mock, serve):
-    router = serve("--session-affinity-ttl", "0", workers=[mock(), mock()])
+    router = serve(*TURNS, "--session-affinity-ttl", "0", workers=[mock(), mock()])
     assert len(spread(router, 4, {"X-Session-ID": "s"})) == 2
 
 
@@ -127,7 +130,7 @@ def test_affinity_can_be_turned_off(mock, serve):
 
 def test_a_request_goes_only_where_its_model_is_served(mock, serve):
     small, large, both = mock(model="small"), mock(model="large"), mock(model="small,large")
-    router = serve(workers=[small, large, both])
+    router = serve(*TURNS, workers=[small, large, both])
     for model, workers in (("small", (small, both)), ("large", (large, both))):
         assert set(spread(router, 6, model=model)) == {router.worker_id(w) for w in workers}
 
@@ -159,7 +162,7 @@ def test_the_last_of_two_models_counts_as_it_does_for_engines(mock, serve):
 
 
 def test_a_request_without_a_model_goes_to_anybody(mock, serve):
-    router = serve(workers=[mock(model="a"), mock(model="b")])
+    router = serve(*TURNS, workers=[mock(model="a"), mock(model="b")])
     counts = Counter(wire.ask(router.port, "POST", "/v1/completions", {"max_tokens": 1}).worker
                      for _ in range(4))
     assert list(counts.values()) == [2, 2]

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "tokens/token.h"
 
 namespace fathom {
 
@@ -25,5 +26,9 @@ Result<std::vector<TraceRequest>> ReadTrace(const std::string& path);
 
 // Ids are below this, so a repetition of the trace with ids of its own can add multiples of it.
 uint64_t IdsEnd(const std::vector<TraceRequest>& trace);
+
+// The prompt behind the ids, each of which counts as `shift` more: the same id gives the same
+// tokens.
+std::vector<TokenId> PromptOf(const TraceRequest& request, uint64_t shift = 0);
 
 }  // namespace fathom

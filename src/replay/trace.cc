@@ -1,4 +1,4 @@
-#include "app/trace.h"
+#include "replay/trace.h"
 
 #include <algorithm>
 #include <fstream>
@@ -53,6 +53,16 @@ uint64_t IdsEnd(const std::vector<TraceRequest>& trace) {
     for (const uint64_t id : request.ids) end = std::max(end, id + 1);
   }
   return end;
+}
+
+std::vector<TokenId> PromptOf(const TraceRequest& request, uint64_t shift) {
+  std::vector<TokenId> prompt(request.input);
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    const size_t block = std::min<size_t>(i / kTokensPerTraceId, request.ids.size() - 1);
+    const uint64_t id = request.ids[block] + shift;
+    prompt[i] = static_cast<TokenId>(id * kTokensPerTraceId + i % kTokensPerTraceId);
+  }
+  return prompt;
 }
 
 }  // namespace fathom

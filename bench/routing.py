@@ -1,0 +1,239 @@
+"""What is each way of routing worth? See bench/README.md."""
+
+import argparse
+import re
+import urllib.request
+
+import _routing_plots
+from _rig import FATHOM, MODEL, Failed, Rig, measure, print_table, run_main, save, unpacked_trace
+
+HONEST = ["round-robin", "least-loaded", "prefix-hash", "approximate"]
+POLICIES = [*HONEST, "kv", "oracle"]
+PERCENTILES = ["p50", "p90", "p99"]
+
+# TTFT in ms that a published simulator reports for the same trace, engines and formula of step
+# times: round-robin, and its KV router as it comes and tuned.
+PUBLISHED = ["round-robin", "default", "tuned"]
+COMPARABLE = [
+    # blocks, arrivals, (p50, p90, p99) of each
+    (16384, 1, [(184, 702, 2049), (169, 558, 1699), (169, 499, 1655)]),
+    (16384, 4, [(274, 1174, 2781), (316, 800, 1920), (188, 582, 1758)]),
+    (16384, 6, [(1489, 10113, 21428), (409, 1070, 2340), (273, 799, 2017)]),
+    (8192, 3, [(270, 1057, 2927), (330, 839, 2000), (201, 633, 1877)]),
+    (4096, 1, [(213, 764, 2199), (233, 674, 1853), (187, 608, 1817)]),
+]
+# More than eight such engines can serve.
+OVERLOAD = (16384, 8)
+# Engines whose cached context is not free, with the cache that `fathom mock` gives them.
+MEASURED = [("h200-llama-3.1-8b", 2), ("h200-qwen3-32b", 0.6)]
+
+# kv, but: what are the caches worth beside the price of work alone, and what is being in time?
+EXTRAS = {"kv without credit for caches": {"credit": 0}, "kv, events 20 s late": {"delay_ms": 20000}}
+
+PARITY = 0.05   # how far our round-robin may be from the published one
+TIE = 0.02      # what counts as equal
+ORACLE = 0.05   # how far kv may be from the oracle
+
+# Over sockets: half the engines at half the arrivals, so each has the load of x4 with eight.
+SOCKET_ENGINES = 4
+SOCKET_ARRIVALS = 2
+SPEEDUP = 4  # of the engines, and of the arrivals with them
+ROUTERS = {
+    "round-robin": ["--router-mode", "round-robin"],
+    "least-loaded": ["--router-mode", "least-loaded"],
+    "prefix-hash": ["--router-mode", "prefix-hash"],
+    "approximate": ["--router-mode", "kv", "--no-router-kv-events"],
+    "kv": ["--router-mode", "kv"],
+}
+
+
+def replay(trace, policies, **settings):
+    words = [f"{name.replace('_', '-')}={value}" for name, value in settings.items()]
+    report = measure("routing", trace, f"policies={','.join(policies)}", *words)
+    for result in report["policies"]:
+        if not result["books_empty"]:
+            raise Failed(f"{result['policy']}: load was left in the books")
+    return {result["policy"]: result for result in report["policies"]}
+
+
+# --- judging ---------------------------------------------------------------------------------------
+
+
+def verdict(ok, text):
+    return f"  {'ok  ' if ok else 'MISS'} {text}"
+
+
+def judge_parity(results, published):
+    ours = results["round-robin"]["ttft_ms"]
+    off = [ours[p] / theirs - 1 for p, theirs in zip(PERCENTILES, published[0])]
+    # "About": in whole percent.
+    ok = all(round(abs(share), 2) <= PARITY for share in off)
+    return verdict(ok, "round-robin agrees with the published one within about 5 %: "
+                   + ", ".join(f"{p} {share:+.1%}" for p, share in zip(PERCENTILES, off)))
+
+
+def judge_published(results, published):
+    ours = results["kv"]["ttft_ms"]
+    ratios = [ours[p] / theirs for p, theirs in zip(PERCENTILES, published[2])]
+    ok = all(ratio <= 1 + TIE for ratio in ratios)
+    words = ["better" if ratio < 1 else "equal within 2 %" if ratio <= 1 + TIE else "WORSE"
+             for ratio in ratios]
+    return verdict(ok, "kv beats the published tuned router, or ties: " + ", ".join(
+        f"{p} {ratio - 1:+.1%} ({word})" for p, ratio, word in zip(PERCENTILES, ratios, words)))
+
+
+def judge_policies(results):
+    p90 = {policy: results[policy]["ttft_ms"]["p90"] for policy in POLICIES}
+    best = min(HONEST, key=p90.get)
+    return [
+        verdict(p90["kv"] < p90[best], f"kv's p90 is below every honest policy's: {p90['kv']:.0f} ms,"
+                f" the best of them {best} with {p90[best]:.0f} ms ({p90['kv'] / p90[best] - 1:+.1%})"),
+        verdict(p90["kv"] <= p90["oracle"] * (1 + ORACLE), "kv's p90 is within 5 % of the oracle's: "
+                f"{p90['oracle']:.0f} ms ({p90['kv'] / p90['oracle'] - 1:+.1%})"),
+    ]
+
+
+# --- virtual time ----------------------------------------------------------------------------------
+
+HEAD = ["", "reuse", "missed", "TTFT p50", "p90", "p99", "mean", "per token", "req/s", "imbalance", "waited",
+        "us/decision"]
+
+
+def row(name, result):
+    ttft = result["ttft_ms"]
+    waits = f"{result['waits']} x {result['wait_mean_ms']:.0f}" if result["waits"] else "-"
+    return [name, f"{result['reuse']:.3f}", f"{result['missed']:.3f}",
+            *(f"{ttft[p]:.0f}" for p in [*PERCENTILES, "mean"]),
+            f"{result['between_tokens_ms']['mean']:.1f}", f"{result['requests_per_second']:.2f}",
+            f"{result['imbalance']:.2f}", waits, f"{result['decision_ns']['p50'] / 1e3:.1f}"]
+
+
+def published_rows(published):
+    return [[f"published {name}", "", "", *(str(value) for value in values), "", "", "", "", "", ""]
+            for name, values in zip(PUBLISHED, published)]
+
+
+def show(title, results, extras, published, judgements):
+    ideal = next(iter(results.values()))["ideal_reuse"]
+    rows = [row(name, result) for name, result in (results | extras).items()]
+    print_table(f"{title} (ms; an endless shared cache would reuse {ideal:.3f})", HEAD,
+                rows + published_rows(published))
+    print("\n".join(judgements), flush=True)
+
+
+def run_setting(title, label, trace, settings, extras=None, published=()):
+    results = replay(trace, POLICIES, **settings)
+    more = {name: replay(trace, ["kv"], **settings, **changed)["kv"]
+            for name, changed in (extras or {}).items()}
+    judgements = judge_policies(results)
+    if published:
+        judgements = [judge_parity(results, published), judge_published(results, published),
+                      *judgements]
+    show(title, results, more, published, judgements)
+    return {"title": title, "label": label, "settings": settings, "results": results, "extras": more,
+            "published": dict(zip(PUBLISHED, published)), "judgements": judgements}
+
+
+def run_virtual(trace, quick):
+    runs = []
+    for blocks, arrivals, published in COMPARABLE[1:2] if quick else COMPARABLE:
+        extras = EXTRAS if blocks == 16384 else {}
+        runs.append(run_setting(
+            f"8 engines, polynomial, {blocks} blocks of 64, arrivals x{arrivals}",
+            f"polynomial\n{blocks} blocks, x{arrivals}", trace,
+            {"profile": "polynomial", "blocks": blocks, "arrivals": arrivals}, extras, published))
+    if quick:
+        return runs
+    blocks, arrivals = OVERLOAD
+    runs.append(run_setting(
+        f"overload: 8 engines, polynomial, {blocks} blocks of 64, arrivals x{arrivals}",
+        f"overload\n{blocks} blocks, x{arrivals}", trace,
+        {"profile": "polynomial", "blocks": blocks, "arrivals": arrivals},
+        {"kv, nobody waits in the router": {"queue": 0}}))
+    for profile, arrivals in MEASURED:
+        runs.append(run_setting(
+            f"8 engines, {profile}, 16384 blocks of 16, arrivals x{arrivals}",
+            f"{profile}\nx{arrivals}", trace,
+            {"profile": profile, "block_size": 16, "blocks": 16384, "arrivals": arrivals}))
+    return runs
+
+
+# --- sockets ---------------------------------------------------------------------------------------
+
+
+def start_engines(rig):
+    urls = []
+    for number in range(SOCKET_ENGINES):
+        engine = rig.start(f"engine-{number}", [
+            FATHOM, "mock", "--port", 0, "--profile", "polynomial", "--speedup", SPEEDUP,
+            "--block-size", 64, "--num-blocks", 16384, "--kv-events", "on", "--name",
+            f"engine-{number}"], None)
+        urls.append("http://" + engine.wait_for_line(r"Mock engine listening address=(\S+)").group(1))
+    return urls
+
+
+def fetch(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def play(trace, policy, requests):
+    """One policy in front of engines of its own, whose caches are cold."""
+    with Rig() as rig:
+        engines = start_engines(rig)
+        router, url = rig.fathom(None, engines, *ROUTERS[policy])
+        report = measure("trace", url, trace, f"requests={requests}", f"model={MODEL}",
+                         f"arrivals={SOCKET_ARRIVALS * SPEEDUP}")
+        router.check()
+        booked = re.findall(r"^kv_router_rank_requests\S* (\S+)$", fetch(f"{url}/metrics"), re.M)
+    if any(float(value) for value in booked):
+        raise Failed(f"{policy}: load was left in the books: {booked}")
+    # In the engines' own time.
+    for times in ("ttft_ms", "total_ms", "lag_ms"):
+        report[times] = {name: value * SPEEDUP for name, value in report[times].items()}
+    return report
+
+
+def run_sockets(trace, quick):
+    policies = ["round-robin", "kv"] if quick else list(ROUTERS)
+    requests = 400 if quick else 1600
+    virtual = replay(trace, policies, profile="polynomial", blocks=16384, workers=SOCKET_ENGINES,
+                     requests=requests, arrivals=SOCKET_ARRIVALS)
+    real, rows = {}, []
+    for policy in policies:
+        real[policy] = play(trace, policy, requests)
+        for name, result in [(f"{policy}, sockets", real[policy]), ("  virtual", virtual[policy])]:
+            ttft = result["ttft_ms"]
+            rows.append([name, f"{result['reuse']:.3f}", *(f"{ttft[p]:.0f}" for p in PERCENTILES),
+                         f"{ttft['mean']:.0f}",
+                         f"{result['lag_ms']['p99']:.0f}" if "lag_ms" in result else ""])
+    print_table(f"over sockets: the first {requests} requests, {SOCKET_ENGINES} engines, polynomial, "
+                f"arrivals x{SOCKET_ARRIVALS}, {SPEEDUP} times as fast (ms of the engines' time)",
+                ["", "reuse", "TTFT p50", "p90", "p99", "mean", "sent late p99"], rows)
+    p90 = {policy: real[policy]["ttft_ms"]["p90"] for policy in policies}
+    best = min((policy for policy in policies if policy != "kv"), key=p90.get)
+    print(verdict(p90["kv"] < p90[best], f"kv's p90 is below every other policy's: {p90['kv']:.0f} ms,"
+                  f" {best} {p90[best]:.0f} ms"), flush=True)
+    return {"requests": requests, "real": real, "virtual": virtual}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only-virtual", action="store_true")
+    parser.add_argument("--only-sockets", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="one setting, and few requests")
+    options = parser.parse_args()
+
+    results = {}
+    with unpacked_trace() as trace:
+        if not options.only_sockets:
+            results["virtual"] = run_virtual(trace, options.quick)
+        if not options.only_virtual:
+            results["sockets"] = run_sockets(trace, options.quick)
+    if "virtual" in results and not options.quick:
+        for path in _routing_plots.draw(results["virtual"]):
+            print(f"drawn: {path}")
+    save("routing", results)
+
+
+run_main(main)

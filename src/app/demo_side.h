@@ -1,0 +1,60 @@
+// What does this way of choosing a worker do for those who wait for their answers? One router with
+// its own mock engines, and people who talk to it.
+//
+// Threads  Those of its router, one per engine and one for the people; everything here is called
+//          from one more.
+// Memory   The people are never destroyed: they are in the middle of something when a demo ends.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/demo_moment.h"
+#include "app/frontend.h"
+#include "load/conversations.h"
+#include "mock/mock_server.h"
+
+namespace fathom {
+
+class DemoSide {
+ public:
+  // When it returns, every worker can be routed to, or time is up. Errors are the caller's where
+  // the settings or the port are to blame.
+  static Result<std::unique_ptr<DemoSide>> Start(const Settings& settings, const std::string& mode,
+                                                 int64_t port, Log& log);
+  ~DemoSide();
+  DemoSide(const DemoSide&) = delete;
+  DemoSide& operator=(const DemoSide&) = delete;
+
+  void BeginConversations(const Settings& settings);
+
+  // Rates are those of the last second.
+  const SideMoment& Look(Duration elapsed);
+  // For the summary: rates over the whole run instead.
+  const SideMoment& Conclude(Duration elapsed);
+
+  // Of the last look.
+  const ConversationReport& report() const { return report_; }
+
+ private:
+  class People;
+
+  DemoSide() = default;
+  Result<void> StartMocks(const Settings& settings, Log& log);
+  Result<void> StartRouter(const std::string& mode, int64_t port, Log& log);
+  void AwaitWorkers() const;
+  void Remember(Duration elapsed);
+  void LookAtWorkers();
+  void LookAtFeeds();
+
+  std::vector<std::unique_ptr<MockServer>> mocks_;
+  std::unique_ptr<Frontend> router_;
+  People* people_ = nullptr;
+  SideMoment moment_;
+  ConversationReport report_;
+  ConversationReport remembered_;  // about a second ago
+  Duration remembered_at_{};
+};
+
+}  // namespace fathom

@@ -1,0 +1,26 @@
+#include "gateway/loop_router.h"
+
+#include "gateway/engine_tokenizer.h"
+
+namespace fathom {
+namespace {
+
+// Where depths come from: the index that events feed, or the one of our own decisions.
+const CacheIndex* IndexOf(const GatewayContext& context) {
+  const auto& approximate = context.steering.approximate;
+  return approximate ? &approximate->index() : context.cache_index;
+}
+
+}  // namespace
+
+LoopRouter::LoopRouter(GatewayContext& c, Loop& l, uint64_t seed)
+    : context(c),
+      loop(l),
+      fleet(c.fleet),
+      chooser(c.options.steering.mode, seed, c.turn),
+      steering(c.steering, DepthsOf(IndexOf(c)), seed),
+      prompts({.timeout = c.options.tokenize_timeout, .secret = c.steering.secret}, l,
+              std::make_shared<EngineTokenizer>(l, c.resolver, c.directory, c.tokenizers),
+              c.token_cache, c.tokenizing) {}
+
+}  // namespace fathom

@@ -1,0 +1,143 @@
+#include "gateway/prompt_tokens.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "codec/json_scan.h"
+#include "tokens/token_ids.h"
+
+namespace fathom {
+namespace {
+
+bool IsText(std::string_view value) { return value.starts_with('"'); }
+bool IsList(std::string_view value) { return value.starts_with('['); }
+
+// An adapter is asked for by its name, in place of the model's.
+uint64_t SeedOf(const RequestFields& fields, const FleetSnapshot& fleet) {
+  const std::string_view lora = fleet.IsAdapter(fields.model) ? fields.model : std::string_view();
+  if (lora.empty() && fields.cache_salt.empty()) return kKeySeed;
+  return NamespaceSeed(lora, JsonText(fields.cache_salt).value_or(""));
+}
+
+// The prompt of a completion: a text, a list of ids, or nothing that could be read. Of several the
+// first.
+std::string_view FirstPrompt(std::string_view prompt) {
+  if (!IsList(prompt)) return prompt;
+  const std::string_view first = JsonElements(prompt).Next().value_or("");
+  return IsText(first) || IsList(first) ? first : prompt;
+}
+
+size_t GuessTokens(const PromptFields& parts) {
+  constexpr size_t kBytesPerToken = 4;  // of text, about
+  const size_t bytes = parts.prompt.size() + parts.messages.size() + parts.tools.size();
+  return std::min(bytes / kBytesPerToken, PromptReader::kMostGuessed);
+}
+
+// The members that decide over the tokens of a prompt on this route.
+PromptFields PartsOf(const PromptFields& all, Route route) {
+  PromptFields parts;
+  if (route == Route::kCompletions) {
+    parts.prompt = FirstPrompt(all.prompt);
+    parts.add_special_tokens = all.add_special_tokens;
+  } else {
+    parts = all;
+    parts.prompt = {};
+  }
+  return parts;
+}
+
+void Use(PromptTokens& prompt, SharedTokens tokens, TokensFrom from) {
+  prompt.owner = std::move(tokens);
+  prompt.tokens = *prompt.owner;
+  prompt.prompt_tokens = prompt.tokens.size();
+  prompt.from = from;
+}
+
+}  // namespace
+
+SpareTokens::Room SpareTokens::Get() {
+  const Return back{this};
+  if (kept_.empty()) return Room(new std::vector<TokenId>(), back);
+  Room room(kept_.back().release(), back);
+  kept_.pop_back();
+  return room;
+}
+
+void SpareTokens::Take(std::vector<TokenId>* tokens) {
+  std::unique_ptr<std::vector<TokenId>> returned(tokens);
+  if (kept_.size() == kKept || returned->capacity() > kLargest) return;
+  returned->clear();
+  kept_.push_back(std::move(returned));
+}
+
+PromptReader::PromptReader(const TokenizeOptions& options, Loop& loop,
+                           std::shared_ptr<TokenSource> source, TokenCache& cache,
+                           TokenizeMetrics& metrics)
+    : options_(options),
+      loop_(loop),
+      cache_(cache),
+      metrics_(metrics),
+      source_(std::move(source)),
+      desk_(std::make_shared<TokenDesk>(loop, source_, cache, metrics.duration)) {}
+
+Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
+                                      std::shared_ptr<const FleetSnapshot> fleet) {
+  PromptTokens prompt;
+  prompt.seed = SeedOf(fields, *fleet);
+  if (route != Route::kChat && route != Route::kCompletions) co_return prompt;
+  TokenQuestion question;
+  question.parts = PartsOf(fields.parts, route);
+  const std::string_view text = question.parts.prompt;
+  prompt.prompt_tokens = GuessTokens(question.parts);
+  if (IsList(text)) {
+    ReadIds(text, prompt);
+  } else if (IsText(text) || IsList(question.parts.messages)) {
+    question.model = fields.model;
+    question.fleet = std::move(fleet);
+    auto reading = ReadText(question, prompt);
+    co_await reading;
+  }
+  metrics_.From(prompt.from).Add();
+  co_return prompt;
+}
+
+void PromptReader::ReadIds(std::string_view array, PromptTokens& prompt) {
+  prompt.room = spare_.Get();
+  if (!AppendTokenIds(array, *prompt.room)) return;  // the engine will say what is wrong with it
+  prompt.tokens = *prompt.room;
+  prompt.prompt_tokens = prompt.tokens.size();
+  prompt.from = TokensFrom::kIds;
+}
+
+Task<void> PromptReader::ReadText(const TokenQuestion& question, PromptTokens& prompt) {
+  if (options_.timeout == Duration::zero()) co_return;
+  const PromptKeys keys(question.model, question.parts, options_.secret);
+  if (SharedTokens known = cache_.Find(keys.whole())) {
+    Use(prompt, std::move(known), TokensFrom::kCache);
+    co_return;
+  }
+  auto asking = desk_->Ask(keys.whole(), question, loop_.now() + options_.timeout);
+  auto answer = co_await asking;
+  if (answer) {
+    Use(prompt, *std::move(answer), TokensFrom::kEngine);
+    co_return;
+  }
+  metrics_.Failures(answer.error()).Add();
+  source_->Miss(question.model, answer.error(), loop_.now());
+  UseEarlierTurn(keys, prompt);
+}
+
+void PromptReader::UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt) {
+  for (size_t i = 0; i < keys.earlier(); ++i) {
+    SharedTokens known = cache_.Find(keys.Earlier(i));
+    if (!known || known->size() <= kUncertain) continue;
+    const size_t guess = prompt.prompt_tokens;
+    Use(prompt, std::move(known), TokensFrom::kPartial);
+    prompt.tokens = prompt.tokens.first(prompt.tokens.size() - kUncertain);
+    prompt.prompt_tokens = std::max(guess, prompt.prompt_tokens);
+    return;
+  }
+}
+
+}  // namespace fathom

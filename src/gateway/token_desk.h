@@ -1,0 +1,64 @@
+// Asks for the tokens of prompts, each prompt once however many requests have it at the same time,
+// and keeps the answers.
+//
+// Lateness  A request waits until its own deadline. The question goes on without it, for up to
+//           kLongest, so that the next turn of the conversation finds the answer in the cache.
+// Memory    Open questions hold copies of their texts: at most kMaxOpen of them, and kMaxBytes.
+// Threads   One loop. Questions that are open when the desk is let go of keep it alive.
+#pragma once
+
+#include <coroutine>
+#include <expected>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "gateway/prompt_key.h"
+#include "gateway/token_cache.h"
+#include "gateway/token_source.h"
+#include "metrics/histogram.h"
+#include "net/loop.h"
+
+namespace fathom {
+
+class TokenDesk : public std::enable_shared_from_this<TokenDesk> {
+ public:
+  static constexpr size_t kMaxOpen = 1024;
+  static constexpr size_t kMaxBytes = size_t{64} << 20;
+  static constexpr Duration kLongest = std::chrono::seconds(10);
+
+  using Outcome = std::expected<SharedTokens, TokenFailure>;
+
+  TokenDesk(Loop& loop, std::shared_ptr<TokenSource> source, TokenCache& cache, Histogram& duration)
+      : loop_(loop), source_(std::move(source)), cache_(cache), duration_(duration) {}
+
+  // The question is copied before the task waits.
+  Task<Outcome> Ask(PromptKey key, const TokenQuestion& question, TimePoint deadline);
+
+  size_t open() const { return calls_.size(); }
+
+ private:
+  class Wait;
+  struct Call {
+    PromptKey key;
+    std::string text;  // what the question points to
+    TokenQuestion question;
+    std::optional<Outcome> outcome;
+    std::list<Wait*> waiting;
+  };
+
+  std::shared_ptr<Call> Open(const PromptKey& key, const TokenQuestion& question);
+  static Task<void> Run(std::shared_ptr<TokenDesk> desk, std::shared_ptr<Call> call);
+  void Close(Call& call, TokenAnswer answer);
+
+  Loop& loop_;
+  const std::shared_ptr<TokenSource> source_;
+  TokenCache& cache_;
+  Histogram& duration_;
+  std::unordered_map<PromptKey, std::shared_ptr<Call>> calls_;
+  size_t bytes_ = 0;  // of their texts
+};
+
+}  // namespace fathom

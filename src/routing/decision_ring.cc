@@ -1,0 +1,23 @@
+#include "routing/decision_ring.h"
+
+#include <algorithm>
+
+namespace fathom {
+
+void DecisionRing::Keep(Decision& decision) {
+  const std::lock_guard lock(mutex_);
+  decision.number = count_.load(std::memory_order_relaxed) + 1;
+  count_.store(decision.number, std::memory_order_relaxed);
+  if (!ring_.empty()) ring_[decision.number % ring_.size()] = decision;
+}
+
+std::vector<Decision> DecisionRing::Latest(size_t most) const {
+  const std::lock_guard lock(mutex_);
+  const uint64_t count = count_.load(std::memory_order_relaxed);
+  const uint64_t kept = std::min<uint64_t>({most, count, ring_.size()});
+  std::vector<Decision> latest;
+  for (uint64_t i = 0; i < kept; ++i) latest.push_back(ring_[(count - i) % ring_.size()]);
+  return latest;
+}
+
+}  // namespace fathom
