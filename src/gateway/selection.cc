@@ -215,7 +215,8 @@ Worker* Selection::Book(const Steering::Choice& choice, Duration waited) {
   booked_.emplace(router_.steering, choice, Question(), answer, loop_.now());
   pieces_ = 0;
   dp_rank_ = choice.place.rank->number;
-  names_rank_ = CanBeTold(*choice.place.worker);
+  // What the client itself says goes to the worker as it is.
+  names_rank_ = !wanted_rank_ && CanBeTold(*choice.place.worker);
   if (decision.tokens_known) cached_tokens_ = decision.cached_tokens();
   context_.metrics.Count(decision, router_.steering.stages(), tried_.empty());
   if (waited > Duration::zero()) context_.metrics.queue_wait.Observe(waited);

@@ -172,7 +172,8 @@ class World:
 
     def mock(self, **options):
         """Paced, unless the options name another profile."""
-        quick = {"port": 0, "profile": "paced", "tokens": 8, "first_token_delay": "2ms",
+        # A port of its own, so that another one can take its place.
+        quick = {"port": wire.free_port(), "profile": "paced", "tokens": 8, "first_token_delay": "2ms",
                  "token_interval": "1ms"}
         process = self.start("mock", *flags_of({**quick, **options}))
         process.wait_for_port()

@@ -2,13 +2,12 @@
 engine then finds, for every engine and way of writing, with and without faults."""
 
 import itertools
-import socket
 
 import pytest
 
 import wire
 from kv_engine import BLOCK, Known
-from wire import eventually
+from wire import eventually, free_port
 
 WIRES = [("vllm", version) for version in ("0.9.0", "0.10.2", "0.17", "0.22", "0.24", "0.32")] + \
     [("sglang", version) for version in ("0.5.6", "0.5.9", "0.5.23")] + \
@@ -97,11 +96,6 @@ def judge(known, asked, exact=True, **fields):
         assert predicted == found if exact else predicted <= found, (prompt, known.state())
         hits += predicted > 0
     return hits
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 @pytest.mark.parametrize("engine,version", WIRES)

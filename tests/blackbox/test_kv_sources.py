@@ -3,14 +3,13 @@ And what is shown of them."""
 
 import itertools
 import json
-import socket
 
 import pytest
 
 import wire
 from kv_engine import (BLOCK, Known, PagesEngine, PolledEngine, Publisher, Stable, add, batch,
                        chain, follow, join, lookup, prompt_of, removed)
-from wire import eventually
+from wire import eventually, free_port
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +22,6 @@ def stable(router):
     stable = Stable(router)
     yield stable
     stable.end()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
 
 
 def publish_and_look(known, number=1):

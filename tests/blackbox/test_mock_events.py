@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 import wire
-from wire import eventually
+from wire import eventually, free_port
 
 BLOCK = 4
 END = b"\xff" * 8
@@ -203,11 +203,6 @@ def test_the_published_events_say_what_the_engine_then_finds(simulated, subscrib
     assert len(said) >= 15
     assert any(named(e)["type"] == "BlockRemoved" for batch in said for e in batch[1])
     check_form(engine, version, said)
-
-
-def free_port():
-    with zmq.Context.instance().socket(zmq.PUB) as probe:
-        return probe.bind_to_random_port("tcp://127.0.0.1")
 
 
 def worker_port(worker, engine):

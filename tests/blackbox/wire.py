@@ -2,6 +2,7 @@
 comes back."""
 
 import json
+import os
 import socket
 import time
 from dataclasses import dataclass
@@ -240,6 +241,28 @@ def texts(events):
         if event != "[DONE]":
             found += [c["delta"].get("content") or "" for c in json.loads(event).get("choices", [])]
     return "".join(found)
+
+
+_next_port = 10_000 + os.getpid() * 101 % 15_000
+
+
+def free_port(count=1):
+    """A port that nobody has, with so many after it.
+
+    Below those that the kernel gives to connections: a port that is only free for the moment is
+    somebody's other end before the server that is meant to have it has started.
+    """
+    global _next_port
+    while True:
+        first, _next_port = _next_port, _next_port + count
+        if _next_port > 32_000:
+            _next_port = 10_000
+        try:
+            for port in range(first, first + count):
+                socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return first
 
 
 def eventually(condition, what, patience=PATIENCE):
