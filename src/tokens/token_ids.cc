@@ -92,6 +92,7 @@ class IdReader {
   bool Read() {
     SkipSpace();
     if (!Take('[')) return Wrong("expected an array of token ids");
+    inside_ = at_;
     SkipSpace();
     if (!Take(']') && !ReadIds()) return false;
     Flush();
@@ -130,7 +131,8 @@ class IdReader {
   // space.
   void ReadPlainIds() {
     if constexpr (std::endian::native != std::endian::little) return;
-    if (at_ - begin_ < 8) return;  // eight bytes before the first comma are looked at
+    // Eight bytes before the first comma are looked at, and a bracket would be taken for a digit.
+    if (at_ - inside_ < 8) return;
     PlainForm form;
     for (const char* window = at_; end_ - window >= kWindow; window += kWindow) {
       const Kinds kinds(window);
@@ -185,6 +187,7 @@ class IdReader {
 
   const char* const begin_;
   const char* at_;
+  const char* inside_ = nullptr;  // the first byte after the opening bracket
   const char* const end_;
   std::vector<TokenId>& out_;
   size_t left_;  // as many may still come

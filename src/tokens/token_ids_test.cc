@@ -108,5 +108,17 @@ TEST(TokenIds, OfARefusedListAreNamedByTheirPlace) {
   EXPECT_THAT(AppendTokenIds("[1, 2, x]", ids).error().what, HasSubstr("at byte 7"));
 }
 
+TEST(TokenIds, AreReadBehindABracketThatStandsBehindSpace) {
+  std::string text = std::string(20, '\n') + "[71434";
+  std::vector<TokenId> expected = {71434};
+  for (TokenId id = 1; id < 40; ++id) {
+    text += "," + std::to_string(id);
+    expected.push_back(id);
+  }
+  std::vector<TokenId> ids;
+  ASSERT_TRUE(AppendTokenIds(text + "]", ids));
+  EXPECT_EQ(ids, expected);
+}
+
 }  // namespace
 }  // namespace fathom
