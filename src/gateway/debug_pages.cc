@@ -100,7 +100,8 @@ void WriteFeed(JsonWriter& w, const FeedStatus& feed, const FleetSnapshot& fleet
 }
 
 Answer NotFollowed() {
-  return OpenAiError(404, "no_index", "KV events are not followed here (--kv-events off)");
+  return OpenAiError(404, "no_index",
+                     "KV events are not followed here (--kv-events off, or --no-router-kv-events)");
 }
 
 }  // namespace
