@@ -77,7 +77,12 @@ struct Write {
   void operator()(bool v) const { out.Bool(v); }
   void operator()(int64_t v) const { out.Int(v); }
   void operator()(uint64_t v) const { out.Unsigned(v); }
-  void operator()(double v) const { out.Number(v); }
+  // What was read as a double is read as one again: 2.0 is not the integer 2.
+  void operator()(double v) const {
+    const bool whole = v == std::floor(v) && std::abs(v) < 0x1p63;
+    if (!whole) return static_cast<void>(out.Number(v));
+    out.Raw(fmt::format("{:.1f}", v));
+  }
   void operator()(const std::string& v) const { out.String(v); }
   void operator()(const Json::Array& v) const {
     out.BeginArray();

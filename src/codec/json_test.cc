@@ -73,6 +73,11 @@ TEST(Json, IsWrittenCompactly) {
             "{\"a\":[1,-2,2.5,18446744073709551615],\"b\":{},\"c\":[null,false,\"x\\n\\\"\"]}");
 }
 
+TEST(Json, KeepsADoubleADoubleWhenWritten) {
+  EXPECT_EQ(Rewritten("[1e1,2.0,-0.0,9007199254740994.0,1e19,5e-1]"),
+            "[10.0,2.0,-0.0,9007199254740994.0,1e+19,0.5]");
+}
+
 TEST(JsonWriter, PutsTheCommas) {
   JsonWriter writer;
   writer.BeginObject().Key("a").BeginArray().EndArray().Key("b").BeginArray();
