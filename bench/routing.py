@@ -46,6 +46,11 @@ ROUTERS = {
     "kv": ["--router-mode", "kv"],
 }
 
+# Fleets of eight ranks whose caches have blocks of these sizes; the first is what others are
+# compared with.
+COHORTS = ["16", "16,32", "16,32,64", "16,32,64,2096", "1,16,32,2096", "1"]
+COHORT_TOKENS = [1024, 8192, 32768]
+
 
 def replay(trace, policies, **settings):
     words = [f"{name.replace('_', '-')}={value}" for name, value in settings.items()]
@@ -217,18 +222,46 @@ def run_sockets(trace, quick):
     return {"requests": requests, "real": real, "virtual": virtual}
 
 
+# --- block sizes -----------------------------------------------------------------------------------
+
+
+def cohort_cells(result):
+    return [f"{result['decision_us']:.1f}", f"{result['times_the_first']:.2f}"]
+
+
+def run_cohorts(quick):
+    """Every decision hashes the prompt once per block size in the fleet, as far as somebody holds it."""
+    sizes = f"sizes={'/'.join(COHORTS)}"
+    reports = [measure("cohorts", sizes, f"tokens={tokens}", f"runs={500 if quick else 4000}")
+               for tokens in COHORT_TOKENS]
+    for part, title in [("held", "every size has a rank that holds the whole prompt"),
+                        ("missed", "nobody holds any of it")]:
+        head = ["blocks of"]
+        for tokens in COHORT_TOKENS:
+            head += [f"{tokens} tokens, us", "x"]
+        rows = []
+        for number, name in enumerate(COHORTS):
+            cells = [cohort_cells(report["fleets"][number][part]) for report in reports]
+            rows.append([name.replace(",", ", "), *(cell for pair in cells for cell in pair)])
+        print_table(f"a decision among 8 ranks by their block sizes: {title}", head, rows)
+    return reports
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only-virtual", action="store_true")
-    parser.add_argument("--only-sockets", action="store_true")
+    only = parser.add_mutually_exclusive_group()
+    for part in ("virtual", "cohorts", "sockets"):
+        only.add_argument(f"--only-{part}", dest="only", action="store_const", const=part)
     parser.add_argument("--quick", action="store_true", help="one setting, and few requests")
     options = parser.parse_args()
 
     results = {}
     with unpacked_trace() as trace:
-        if not options.only_sockets:
+        if options.only in (None, "virtual"):
             results["virtual"] = run_virtual(trace, options.quick)
-        if not options.only_virtual:
+        if options.only in (None, "cohorts"):
+            results["cohorts"] = run_cohorts(options.quick)
+        if options.only in (None, "sockets"):
             results["sockets"] = run_sockets(trace, options.quick)
     if "virtual" in results and not options.quick:
         for path in _routing_plots.draw(results["virtual"]):

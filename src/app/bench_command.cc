@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "app/bench_cohorts.h"
 #include "app/bench_index.h"
 #include "app/bench_keys.h"
 #include "app/bench_mock.h"
@@ -29,6 +30,7 @@ constexpr std::string_view kUsage =
     "       fathom bench keys [NAME=VALUE]...\n"
     "       fathom bench request [NAME=VALUE]...\n"
     "       fathom bench routing TRACE [NAME=VALUE]...\n"
+    "       fathom bench cohorts [NAME=VALUE]...\n"
     "       fathom bench trace URL TRACE [NAME=VALUE]...: see bench/README.md\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
@@ -113,6 +115,7 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "keys") return RunBenchKeys(args.subspan(1));
   if (!args.empty() && args[0] == "request") return RunBenchRequest(args.subspan(1));
   if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
+  if (!args.empty() && args[0] == "cohorts") return RunBenchCohorts(args.subspan(1));
   if (!args.empty() && args[0] == "trace") return RunBenchTrace(args.subspan(1));
   if (AsksForHelp(args)) {
     fmt::print("{}", kUsage);

@@ -60,6 +60,26 @@ bool FollowsEvents(const Settings& s) {
   return s.Choice("kv-events") == "on" && s.Flag("router-kv-events");
 }
 
+// Where nobody looks at what caches hold, it does not matter how large their blocks are.
+bool NeedsBlockSizes(const Settings& s) {
+  return FollowsEvents(s) && s.Choice("router-mode") == "kv";
+}
+
+Result<BlockSizeRules> BlockSizeRulesOf(const Settings& s) {
+  BlockSizeRules rules;
+  rules.configured = static_cast<uint32_t>(s.Integer("kv-cache-block-size"));
+  rules.mixed = s.Choice("block-size-conflict") == "mixed";
+  rules.wait = s.Time("block-size-wait");
+  if (rules.configured != 0 && rules.mixed) {
+    return Fail(
+        Blame::kCaller,
+        "kv-cache-block-size {} (from {}) and block-size-conflict mixed exclude each other: "
+        "leave out kv-cache-block-size, block sizes are found out",
+        rules.configured, s.OriginOf("kv-cache-block-size"));
+  }
+  return rules;
+}
+
 Weights WeightsOf(const Settings& s) {
   Weights w;
   w.overlap_credit = s.Number("router-kv-overlap-score-credit");
@@ -116,6 +136,7 @@ Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   o.log_selections = s.Flag("log-selections");
   o.routing_headers = s.Flag("routing-headers");
   o.dispatch_timeout = s.Time("router-queue-timeout");
+  o.fleet_wait = s.Time("block-size-wait");
   o.tokenize_timeout = s.Time("tokenize-timeout");
   o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
   return o;
@@ -187,12 +208,17 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
   const BreakerOptions breaker{static_cast<uint32_t>(settings_.Integer("circuit-breaker-failures")),
                                settings_.Time("circuit-breaker-open")};
   fleet_ = std::make_unique<Fleet>(breaker);
-  prober_ =
-      std::make_unique<Prober>(control_, *resolver_, *fleet_, ProbeOptionsOf(settings_), log_);
+  TRY(const BlockSizeRules rules, BlockSizeRulesOf(settings_));
+  sizes_ = std::make_unique<BlockSizes>(rules, NeedsBlockSizes(settings_), *fleet_, log_,
+                                        std::chrono::steady_clock::now());
+  registry_.AddCollector([this](Exposition& out) { sizes_->Collect(*fleet_->Current(), out); });
+  prober_ = std::make_unique<Prober>(control_, *resolver_, *fleet_, ProbeOptionsOf(settings_), log_,
+                                     sizes_.get());
   if (const Duration interval = settings_.Time("engine-load-interval");
       interval > Duration::zero()) {
     const LoadWatchOptions options{.interval = interval};
-    load_watch_ = std::make_unique<LoadWatch>(control_, *resolver_, *fleet_, options, log_);
+    load_watch_ =
+        std::make_unique<LoadWatch>(control_, *resolver_, *fleet_, options, log_, sizes_.get());
     registry_.AddCollector(
         [this](Exposition& out) { CollectEngineLoads(*fleet_->Current(), out); });
   }
@@ -201,8 +227,18 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
     if (found == environment.end()) return std::nullopt;
     return found->second;
   };
-  directory_ =
-      std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_, load_watch_.get());
+  directory_ = std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_,
+                                           load_watch_.get(), sizes_.get());
+  name_resolver_ = std::make_unique<Resolver>();
+  auto resolve = [this](std::string host, uint16_t port) {
+    return name_resolver_->Ask(control_, std::move(host), port);
+  };
+  const DnsWatchOptions watch{.interval = settings_.Time("dns-interval")};
+  dns_watch_ = std::make_unique<DnsWatch>(control_, *directory_, std::move(resolve), watch, log_);
+  return AddWorkers();
+}
+
+Result<void> Frontend::AddWorkers() {
   for (const WorkerEntry& entry : settings_.workers()) {
     const WorkerRequest request{.url = entry.url,
                                 .kv_events = entry.kv_events,
@@ -210,8 +246,8 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
                                 .kv_events_topic = entry.kv_events_topic,
                                 .api_key_env = entry.api_key_env.value_or(""),
                                 .ca_file = entry.ca_file.value_or("")};
-    auto joined = directory_->Join(request);
-    if (!joined) return std::unexpected(std::move(joined).error().In(entry.origin));
+    auto added = dns_watch_->Add(request);
+    if (!added) return std::unexpected(std::move(added).error().In(entry.origin));
   }
   return {};
 }
@@ -228,7 +264,7 @@ Result<void> Frontend::OpenIntake() {
   cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret());
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
   TRY(intake_, Intake::Create(IntakeOptionsOf(settings_), *fleet_, std::move(find_endpoint),
-                              *resolver_, *cache_index_, feeds_, log_));
+                              *resolver_, *cache_index_, feeds_, *sizes_, log_));
   registry_.AddCollector([this](Exposition& out) {
     CollectCacheMetrics(*fleet_->Current(), feeds_, *cache_index_, out);
   });
@@ -241,6 +277,8 @@ Result<void> Frontend::OpenGateway() {
                                               log_, RandomSecret());
   context_->cache_index = cache_index_.get();
   context_->feeds = &feeds_;
+  context_->sizes = sizes_.get();
+  context_->dns_watch = dns_watch_.get();
   registry_.AddCollector([this](Exposition& out) {
     const auto fleet = fleet_->Current();
     CollectWorkerMetrics(*fleet, out);
@@ -296,11 +334,18 @@ void Frontend::Start() {
     log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
   }
   if (intake_) intake_->Start();
+  control_.Post([this] { Spawn(AwaitStart()); });
   threads_.emplace_back([this] { control_.Run(); });
   for (size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
     threads_.emplace_back([loop = loops_[i].get()] { loop->Run(); });
   }
+}
+
+// Until everybody who was configured has said how large its blocks are, or the wait is over.
+Task<void> Frontend::AwaitStart() {
+  constexpr Duration kSoon = std::chrono::milliseconds(10);
+  while (sizes_->Tick(control_.now(), dns_watch_->pending() > 0)) co_await control_.Sleep(kSoon);
 }
 
 void Frontend::ReloadCertificates() {
@@ -333,6 +378,8 @@ void Frontend::Stop() {
   for (const auto& loop : loops_) loop->Stop();
   control_.Stop();
   threads_.clear();  // joins
+  resolver_->Stop();
+  if (name_resolver_) name_resolver_->Stop();
 }
 
 }  // namespace fathom

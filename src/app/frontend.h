@@ -1,7 +1,7 @@
 // The router, put together: loops, fleet, gateway and servers, made from settings.
 //
 // Threads  One per loop, one for control (probes and admin pages), one for KV events (and ZeroMQ's
-//          own), one for names. Built and stopped on the caller's thread.
+//          own), two for names. Built and stopped on the caller's thread.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,11 @@
 #include "config/settings.h"
 #include "config/sources.h"
 #include "discovery/directory.h"
+#include "discovery/dns_watch.h"
 #include "discovery/load_watch.h"
 #include "discovery/prober.h"
 #include "events/intake.h"
+#include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/fleet.h"
 #include "gateway/gateway.h"
@@ -44,6 +46,9 @@ class Frontend {
 
   void Stop();
 
+  // The workers disagree about the size of their blocks: it has been said, and nothing is served.
+  bool refused_to_start() const { return sizes_->refused_to_start(); }
+
   const Fleet& fleet() const { return *fleet_; }
   const GatewayContext& context() const { return *context_; }
   const FeedBoard& feeds() const { return feeds_; }
@@ -52,6 +57,8 @@ class Frontend {
   Frontend(const Settings& settings, Log& log) : settings_(settings), log_(log) {}
 
   Result<void> LoadFleet(const Environment& environment);
+  Result<void> AddWorkers();
+  Task<void> AwaitStart();
   Result<void> OpenIntake();
   Result<void> OpenGateway();
   Result<void> OpenServers();
@@ -64,9 +71,12 @@ class Frontend {
   std::vector<std::unique_ptr<Loop>> loops_;
   Registry registry_;
   std::unique_ptr<Fleet> fleet_;
+  std::unique_ptr<BlockSizes> sizes_;
   std::unique_ptr<Prober> prober_;
   std::unique_ptr<LoadWatch> load_watch_;  // null: engines are not asked for their load
   std::unique_ptr<Directory> directory_;
+  std::unique_ptr<Resolver> name_resolver_;  // apart, for a watched name may take long to look up
+  std::unique_ptr<DnsWatch> dns_watch_;
   FeedBoard feeds_;
   std::unique_ptr<CacheIndex> cache_index_;  // null: KV events are not followed
   std::unique_ptr<Intake> intake_;

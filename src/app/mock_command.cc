@@ -24,6 +24,15 @@ Result<std::optional<uint16_t>> ReplayPortOf(const std::string& text) {
   return Fail(Blame::kCaller, "--kv-events-replay-port '{}' must be a port, 0 or off", text);
 }
 
+// Empty for the truth (nothing), "none" (0), or a number of tokens.
+Result<std::optional<uint32_t>> BlockSizeReportOf(const std::string& text) {
+  if (text.empty()) return std::optional<uint32_t>();
+  if (text == "none") return 0;
+  const auto size = ParseDecimal(text);
+  if (size && *size >= 1 && *size <= 65536) return static_cast<uint32_t>(*size);
+  return Fail(Blame::kCaller, "--block-size-report '{}' must be none, or tokens up to 65536", text);
+}
+
 Result<KvEventOptions> EventOptionsOf(const Settings& s) {
   KvEventOptions o;
   o.on = s.Choice("kv-events") == "on";
@@ -40,6 +49,7 @@ Result<KvEventOptions> EventOptionsOf(const Settings& s) {
   o.silent = s.Flag("kv-silent");
   o.block_size_label = static_cast<uint32_t>(s.Integer("kv-block-size-label"));
   o.restart_after = static_cast<uint64_t>(s.Integer("kv-restart-after"));
+  o.restart_block_size = static_cast<uint32_t>(s.Integer("kv-restart-block-size"));
   return o;
 }
 
@@ -61,6 +71,8 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.busy = s.Flag("busy");
   o.refuse = s.Flag("refuse");
   o.slow_start = s.Time("slow-start");
+  TRY(o.block_size_report, BlockSizeReportOf(s.Text("block-size-report")));
+  o.report_delay = s.Time("report-delay");
   o.profile = s.Choice("profile");
   o.speedup = s.Number("speedup");
   o.block_size = static_cast<uint32_t>(s.Integer("block-size"));
@@ -68,6 +80,7 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.max_num_seqs = static_cast<uint32_t>(s.Integer("max-num-seqs"));
   o.max_num_batched_tokens = static_cast<uint32_t>(s.Integer("max-num-batched-tokens"));
   o.dp_size = static_cast<uint32_t>(s.Integer("dp-size"));
+  o.iteration_statistics = s.Choice("iter-stats") == "on";
   o.seed = static_cast<uint64_t>(s.Integer("seed"));
   return o;
 }

@@ -19,7 +19,11 @@ int RunServe(const Settings& settings, const Environment& environment, Log& log)
   }
   (*frontend)->Start();
   for (;;) {
-    const int signal = WaitForSignal(std::chrono::hours(1));
+    const int signal = WaitForSignal(std::chrono::milliseconds(100));
+    if ((*frontend)->refused_to_start()) {
+      (*frontend)->Stop();
+      return kExitUsage;
+    }
     if (signal == SIGHUP) (*frontend)->ReloadCertificates();
     if (signal == SIGTERM || signal == SIGINT) break;
   }

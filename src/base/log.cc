@@ -1,7 +1,6 @@
 #include "base/log.h"
 
 #include <fmt/format.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,22 +8,13 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/wall_time.h"
 
 namespace fathom {
 namespace {
 
 constexpr std::array<std::string_view, 4> kNames = {"DEBUG", "INFO", "WARN", "ERROR"};
 constexpr std::array<std::string_view, 5> kOptions = {"debug", "info", "warn", "error", "off"};
-
-std::string Timestamp() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  gmtime_r(&now.tv_sec, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     now.tv_nsec / 1000000);
-}
 
 bool NeedsQuotes(std::string_view value) {
   if (value.empty()) return true;
@@ -93,7 +83,7 @@ std::string FormatRecord(LogFormat format, std::string_view timestamp, LogLevel 
 
 void Log::Write(LogLevel level, std::string_view message, Fields fields) {
   if (!Enabled(level)) return;
-  std::string record = FormatRecord(format_, Timestamp(), level, message, fields);
+  std::string record = FormatRecord(format_, WallTimeNow(), level, message, fields);
   record += '\n';
   std::string_view rest = record;
   while (!rest.empty()) {

@@ -54,7 +54,16 @@ workers:
     kv_events: tcp://10.0.0.2:5557        # where it publishes KV events
     kv_events_replay: tcp://10.0.0.2:5558 # where missed events are asked for
     kv_events_topic: kv                   # topic to subscribe to
+  - dns+http://engines.prod.svc:8000      # every address of this name, looked up again and again
 ```
+
+`dns+http://` and `dns+https://` take the same keys. Each address that the name has now is a worker of
+its own, with the address in its URL and the name in `Host` and for its certificate; in `kv_events`,
+`tcp://*:5557` is a port of each. On Kubernetes the name is that of a headless Service
+(`clusterIP: None`): behind any other name requests land on any pod, and no cache can be followed.
+`POST /workers` takes such a name as well: it answers 202 with an id, before the first lookup, and
+`GET /workers` lists the names. `DELETE /workers/{id}` of a name takes out its workers, too; of one of
+them, it stays out as long as the name has its address, or until the name is posted again.
 
 What is written here beats what the engine reports. These workers and those of `--worker-urls` are
 one fleet; a URL that appears twice is an error.

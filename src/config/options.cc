@@ -29,6 +29,7 @@ constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
 constexpr std::string_view kSwitch[] = {"on", "off"};
+constexpr std::string_view kConflictRules[] = {"refuse", "mixed"};
 constexpr std::string_view kHashForms[] = {"int", "bytes"};
 constexpr std::string_view kDepartures[] = {"exit", "abort", "silent"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
@@ -74,7 +75,11 @@ constexpr Option kOptions[] = {
     // Workers
     {.name = "worker-urls", .type = kList, .fallback = "", .commands = kServe,
      .section = kWorkers, .placeholder = "URL...",
-     .help = "Engines to route to, added to the workers of the YAML file."},
+     .help = "Engines to route to, added to the workers of the YAML file: http://host:port is one "
+             "worker, dns+http://name:port as many as the name has addresses."},
+    {.name = "dns-interval", .type = kDuration, .fallback = "5s",
+     .range = {100 * kMillisecond, kHour}, .commands = kServe, .section = kWorkers,
+     .help = "Time between two lookups of a dns+http:// worker's name."},
     {.name = "workers", .type = kInteger, .fallback = "4", .range = {1, 64}, .commands = kDemo,
      .section = kWorkers,
      .help = "Mock workers of each router."},
@@ -263,7 +268,8 @@ constexpr Option kOptions[] = {
     {.name = "engine-load-interval", .type = kDuration, .fallback = "2s", .range = {0, kHour},
      .commands = kServe, .section = kHealth,
      .help = "Time between two questions to a worker about its capacity and load, for TensorRT-LLM, "
-             "whose answer can be read only once, at least 10s; 0 asks none."},
+             "whose answer can be read only once, at least 10s; 0 asks only once, when a worker "
+             "comes."},
 
     // Security
     {.name = "tls-cert", .type = kText, .fallback = "", .commands = kServe, .section = kSecurity,
@@ -336,6 +342,10 @@ constexpr Option kOptions[] = {
     {.name = "dp-size", .type = kInteger, .fallback = "1", .range = {1, 64},
      .commands = kMock, .section = kSimulation,
      .help = "Data-parallel ranks, each with its own scheduler and KV cache."},
+    {.name = "iter-stats", .type = kChoice, .fallback = "on", .choices = kSwitch,
+     .commands = kMock, .section = kSimulation, .placeholder = "WHETHER",
+     .help = "Whether trtllm keeps the statistics of its iterations for GET /metrics; an engine "
+             "that was not told to has an empty list there."},
     {.name = "seed", .type = kInteger, .fallback = "1", .range = {0, 0x1p53}, .commands = kMock,
      .section = kSimulation,
      .help = "Seed of the words of answers and of the faults, so that a run can be repeated."},
@@ -358,6 +368,19 @@ constexpr Option kOptions[] = {
     {.name = "kv-events-poll-interval", .type = kDuration, .fallback = "250ms",
      .range = {kMillisecond, kHour}, .commands = kServe, .section = kEvents,
      .help = "Pause between two questions to an engine whose KV events are polled (TensorRT-LLM)."},
+    {.name = "kv-cache-block-size", .type = kInteger, .fallback = "0", .range = {0, 1 << 20},
+     .commands = kServe, .section = kEvents, .placeholder = "TOKENS",
+     .dynamo = {{"DYN_KV_CACHE_BLOCK_SIZE"}},
+     .help = "Tokens per block that every worker must have, where somebody insists; 0 finds it out "
+             "from the workers, and nobody needs to set it."},
+    {.name = "block-size-conflict", .type = kChoice, .fallback = "refuse",
+     .choices = kConflictRules, .commands = kServe, .section = kEvents, .placeholder = "WHAT",
+     .help = "What happens when workers of one model have different block sizes: refuse stops at the "
+             "start and later admits nobody who differs; mixed serves all of them side by side."},
+    {.name = "block-size-wait", .type = kDuration, .fallback = "10s", .range = {0, kHour},
+     .commands = kServe, .section = kEvents,
+     .help = "How long requests and readiness wait for the workers to say how large their blocks "
+             "are."},
     {.name = "index-max-bytes", .type = kBytes, .fallback = "4GiB",
      .range = {16 * kMiB, 1024 * kGiB}, .commands = kServe, .section = kEvents,
      .help = "Memory that the index of the workers' caches may hold; a rank that needs more forgets "
@@ -413,6 +436,14 @@ constexpr Option kOptions[] = {
     {.name = "slow-start", .type = kDuration, .fallback = "0", .range = {0, kDay},
      .commands = kMock, .section = kFaults,
      .help = "Answer 503 to health checks for so long."},
+    {.name = "block-size-report", .type = kText, .fallback = "", .commands = kMock,
+     .section = kFaults, .placeholder = "TOKENS",
+     .help = "Block size that its own pages claim, whatever it is, as a stale label does or one "
+             "that leaves context parallelism out; none leaves it out, empty is the truth."},
+    {.name = "report-delay", .type = kDuration, .fallback = "0", .range = {0, kHour},
+     .commands = kMock, .section = kFaults,
+     .help = "Answer so late on the pages where engines tell about themselves: /metrics, "
+             "/server_info, /get_server_info, /prometheus/metrics, /kv_event_sources."},
     {.name = "on-sigterm", .type = kChoice, .fallback = "exit", .choices = kDepartures,
      .commands = kMock, .section = kFaults, .placeholder = "HOW",
      .help = "How it leaves: exit at once; abort answers new requests with finish_reason abort, "
@@ -440,6 +471,10 @@ constexpr Option kOptions[] = {
      .help = "Act once as if the process had been restarted after so many batches of KV events: "
              "the cache is empty, sequence numbers begin at 0, there is nothing to replay; 0 means "
              "never."},
+    {.name = "kv-restart-block-size", .type = kInteger, .fallback = "0", .range = {0, 65536},
+     .commands = kMock, .section = kFaults,
+     .help = "Tokens per block after the restart of --kv-restart-after, which the pages tell as "
+             "well; 0 means as before."},
 
     // Traffic
     {.name = "concurrency", .type = kInteger, .fallback = "12", .range = {1, 10000},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -50,9 +51,11 @@ void Settings::Set(const Option& option, OptionValue value, std::string origin) 
 
 Result<> Settings::AddWorker(WorkerEntry entry) {
   const auto shown = [&] { return fathom::Shown(entry.url); };
-  if (!entry.url.starts_with("http://") && !entry.url.starts_with("https://")) {
-    return Fail(Blame::kCaller, "{}: worker '{}' must start with http:// or https://", entry.origin,
-                shown());
+  constexpr std::string_view kSchemes[] = {"http://", "https://", "dns+http://", "dns+https://"};
+  const auto begins = [&](std::string_view scheme) { return entry.url.starts_with(scheme); };
+  if (std::ranges::none_of(kSchemes, begins)) {
+    return Fail(Blame::kCaller, "{}: worker '{}' must start with {}", entry.origin, shown(),
+                fmt::join(kSchemes, ", "));
   }
   for (const WorkerEntry& other : workers_) {
     if (WithoutTrailingSlash(other.url) != WithoutTrailingSlash(entry.url)) continue;

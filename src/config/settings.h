@@ -58,7 +58,7 @@ class Settings {
   const std::vector<WorkerEntry>& workers() const { return workers_; }
 
   void Set(const Option& option, OptionValue value, std::string origin);
-  // Refuses what is not an http(s) URL, and a URL that is already there.
+  // Refuses what does not begin as a worker, and a URL that is already there.
   Result<> AddWorker(WorkerEntry entry);
 
  private:

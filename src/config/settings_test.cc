@@ -60,8 +60,10 @@ TEST(SettingsDeathTest, StopTheProcessForAWrongNameOrType) {
 
 TEST(Settings, RefuseAWorkerThatIsNoUrl) {
   Settings settings(Command::kServe);
-  EXPECT_EQ(Problem(settings.AddWorker(Worker("localhost:8000", "flag --worker-urls"))),
-            "flag --worker-urls: worker 'localhost:8000' must start with http:// or https://");
+  EXPECT_EQ(
+      Problem(settings.AddWorker(Worker("localhost:8000", "flag --worker-urls"))),
+      "flag --worker-urls: worker 'localhost:8000' must start with http://, https://, dns+http://, "
+      "dns+https://");
 }
 
 TEST(Settings, RefuseAWorkerTwice) {

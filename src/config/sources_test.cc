@@ -401,7 +401,8 @@ TEST(Workers, RefuseAnEntryThatIsNone) {
   EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    url: http://b\n").Refusal(),
             "c.yaml:3: url: already set on line 2; remove one of them");
   EXPECT_EQ(Yaml("workers:\n  - a:8000\n").Refusal(),
-            "c.yaml:2: worker 'a:8000' must start with http:// or https://");
+            "c.yaml:2: worker 'a:8000' must start with http://, https://, dns+http://, "
+            "dns+https://");
 }
 
 TEST(Workers, RefuseAUrlTwice) {

@@ -2,7 +2,15 @@
 
 namespace fathom {
 
-Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
+WorkerPlan WorkerPlan::At(const std::string& address) const {
+  WorkerPlan plan = *this;
+  plan.endpoint.name = endpoint.url.host;
+  plan.endpoint.url.host = address;
+  plan.spec.url = plan.endpoint.url.ToString();
+  return plan;
+}
+
+Result<WorkerPlan> Directory::Plan(const WorkerRequest& request) const {
   TRY(Url url, Url::Parse(request.url));
   WorkerSpec spec;
   spec.url = url.ToString();
@@ -27,23 +35,37 @@ Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
   } else if (!request.ca_file.empty()) {
     return Fail(Blame::kCaller, "worker {}: ca_file is for https:// workers", spec.url);
   }
-  auto endpoint = std::make_shared<const Endpoint>(Endpoint{std::move(url), std::move(tls)});
+  return WorkerPlan{std::move(spec), Endpoint{std::move(url), std::move(tls)}};
+}
+
+Result<std::shared_ptr<Worker>> Directory::Join(const WorkerRequest& request) {
+  TRY(WorkerPlan plan, Plan(request));
+  return Join(std::move(plan));
+}
+
+Result<std::shared_ptr<Worker>> Directory::Join(WorkerPlan plan) {
+  auto endpoint = std::make_shared<const Endpoint>(std::move(plan.endpoint));
   const std::lock_guard lock(mutex_);
-  TRY(auto worker, fleet_.Add(std::move(spec)));
+  TRY(auto worker, fleet_.Add(std::move(plan.spec)));
   endpoints_[worker->id()] = endpoint;
-  log_.Info("Worker added", {{"worker_id", worker->id().value()}, {"url", worker->spec().url}});
+  log_.Info("Worker added", {{"worker_id", worker->id().value()},
+                             {"url", worker->spec().url},
+                             {"host", worker->spec().host_header}});
+  if (sizes_ != nullptr) sizes_->Join(worker, std::chrono::steady_clock::now());
   if (load_watch_ != nullptr) load_watch_->Watch(worker, endpoint);
   prober_.Watch(worker, std::move(endpoint));
   return worker;
 }
 
-bool Directory::Leave(WorkerId id) {
+bool Directory::Leave(WorkerId id, std::string_view cause) {
   const std::lock_guard lock(mutex_);
   if (!fleet_.Remove(id)) return false;
-  endpoints_.erase(id);
+  const auto left = endpoints_.extract(id);
   prober_.Forget(id);
   if (load_watch_ != nullptr) load_watch_->Forget(id);
-  log_.Info("Worker removed", {{"worker_id", id.value()}});
+  if (sizes_ != nullptr) sizes_->Leave(id, std::chrono::steady_clock::now());
+  log_.Info("Worker removed",
+            {{"worker_id", id.value()}, {"url", left.mapped()->url.ToString()}, {"cause", cause}});
   return true;
 }
 

@@ -101,6 +101,22 @@ TEST_F(DirectoryTest, WantsAnAuthorityForHttpsWorkersOnlyAndOneThatExists) {
   EXPECT_NE(directory_.Find((*joined)->id())->tls, nullptr);
 }
 
+TEST_F(DirectoryTest, PlansAWorkerAtAnAddressOfItsHost) {
+  WorkerRequest request;
+  request.url = "https://w:8443/base";
+  const auto plan = directory_.Plan(request);
+  ASSERT_TRUE(plan) << plan.error().what;
+  EXPECT_TRUE(fleet_.Current()->members().empty()) << "a plan is not a worker";
+  const auto worker = directory_.Join(plan->At("fd00::1"));
+  ASSERT_TRUE(worker);
+  EXPECT_EQ((*worker)->spec().url, "https://[fd00::1]:8443/base");
+  EXPECT_EQ((*worker)->spec().host_header, "w:8443");
+  const auto endpoint = directory_.Find((*worker)->id());
+  EXPECT_EQ(endpoint->url.host, "fd00::1");
+  EXPECT_EQ(endpoint->Called().ToString(), "https://w:8443/base");
+  EXPECT_EQ(endpoint->tls, plan->endpoint.tls);
+}
+
 TEST_F(DirectoryTest, LetsAWorkerGoOnceAndComeBack) {
   const WorkerId id = (*Join("http://w:1"))->id();
   EXPECT_TRUE(directory_.Leave(id));

@@ -4,7 +4,8 @@
 // leaves out, writes as None or null, or says in a way that makes no sense, stays unknown.
 //
 // What pages cannot be trusted with: before vLLM 0.23 the block size can be stale for models whose
-// backend changes it, and no page of vLLM's knows of decode context parallelism. Events say better.
+// backend changes it, and only its development mode tells of decode context parallelism. Events say
+// better.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,12 @@ namespace fathom {
 
 // vLLM, GET /metrics: cache, load. Says nothing of limits.
 std::optional<EngineReport> ReadVllmMetrics(std::string_view page);
-// vLLM in development mode, GET /server_info?config_format=json: the limits.
+// vLLM in development mode, GET /server_info?config_format=json: the limits,
+// and how many ranks share a context.
 std::optional<EngineReport> ReadVllmServerInfo(std::string_view page);
+// vLLM since 0.32, GET /kv_event_sources: that it is one, and its ranks. Says so even where
+// --disable-log-stats leaves nothing in /metrics.
+std::optional<EngineReport> ReadVllmEventSources(std::string_view page);
 
 // SGLang, GET /server_info (/get_server_info in old versions): everything but load.
 std::optional<EngineReport> ReadSglangServerInfo(std::string_view page);
@@ -30,6 +35,9 @@ std::optional<EngineReport> ReadSglangMetrics(std::string_view page);
 // TensorRT-LLM, GET /metrics: iterations since somebody asked last. The newest of each rank counts;
 // an empty list is all that an idle engine says.
 std::optional<EngineReport> ReadTrtllmMetrics(std::string_view page);
+
+// TensorRT-LLM with return_perf_metrics, GET /prometheus/metrics: the cache.
+std::optional<EngineReport> ReadTrtllmPrometheus(std::string_view page);
 
 // GET /metrics of whichever engine it is.
 std::optional<EngineReport> ReadMetrics(std::string_view page);

@@ -38,6 +38,7 @@ TEST(ReadVllmMetrics, ReadsWhatARunningVllmSays) {
   EXPECT_EQ(report->engine, EngineKind::kVllm);
   EXPECT_EQ(report->ranks, 2u);
   EXPECT_EQ(report->block_size, 32u);
+  EXPECT_EQ(report->num_blocks, 33u) << "of one rank, though the label has those of both";
   EXPECT_EQ(report->kv_tokens, 1056u);
   EXPECT_THAT(report->prefix_caching, Optional(true));
   EXPECT_EQ(report->max_running, 0u) << "it says no limits";
@@ -59,6 +60,7 @@ TEST(ReadVllmMetrics, SharesTheBlocksAmongTheRanksOfVersionsThatDoNotCountTokens
                       CacheInfo(R"(block_size="16",num_gpu_blocks="4000",engine="1")"));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->ranks, 2u);
+  EXPECT_EQ(report->num_blocks, 2000u);
   EXPECT_EQ(report->kv_tokens, 2000u * 16);
 }
 
@@ -67,6 +69,7 @@ TEST(ReadVllmMetrics, BelievesTheTokensOfAHybridModelRatherThanItsBlocks) {
       CacheInfo(R"(block_size="32",kv_cache_size_tokens="819",num_gpu_blocks="80",engine="0")"));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->kv_tokens, 819u);
+  EXPECT_EQ(report->num_blocks, 80u);
 }
 
 TEST(ReadVllmMetrics, LeavesUnknownWhatPythonDoesNotKnow) {
@@ -81,6 +84,24 @@ TEST(ReadVllmMetrics, DoesNotBelieveABlockSizeThatIsNotDecidedYet) {
       CacheInfo(R"(_block_size_resolved="False",block_size="16",num_gpu_blocks="10")"));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->block_size, 0u);
+  EXPECT_EQ(report->kv_tokens, 0u);
+}
+
+TEST(ReadVllmMetrics, IsNotMisledByTheOneRankWhoseLabelsAreNone) {
+  const auto report =
+      ReadVllmMetrics(CacheInfo(R"(block_size="16",num_gpu_blocks="4000",engine="0")") +
+                      CacheInfo(R"(block_size="None",num_gpu_blocks="None",engine="1")"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->block_size, 16u);
+  EXPECT_EQ(report->num_blocks, 2000u);
+}
+
+TEST(ReadVllmMetrics, LeavesUnknownWhatALabelDoesNotHave) {
+  const auto report = ReadVllmMetrics(CacheInfo(R"(num_gpu_blocks="4000",engine="0")"));
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->block_size, 0u);
+  EXPECT_EQ(report->event_block_size(), 0u);
+  EXPECT_EQ(report->num_blocks, 4000u);
   EXPECT_EQ(report->kv_tokens, 0u);
 }
 
@@ -124,6 +145,7 @@ TEST(ReadVllmMetrics, SurvivesNumbersThatMakeNoSense) {
   ASSERT_TRUE(report);
   constexpr uint32_t kMost = std::numeric_limits<uint32_t>::max();
   EXPECT_EQ(report->block_size, 0u);
+  EXPECT_EQ(report->num_blocks, 0u);
   EXPECT_EQ(report->kv_tokens, 0u);
   EXPECT_THAT(report->loads,
               ElementsAre(RankLoadReport{.rank = 1, .running = kMost},
@@ -155,6 +177,47 @@ TEST(ReadVllmServerInfo, ReadsTheLimits) {
   EXPECT_EQ(report->context_length, 4096u);
 }
 
+std::string ParallelConfig(std::string_view factor) {
+  return fmt::format(
+      R"({{"vllm_config":{{"parallel_config":{{"decode_context_parallel_size":{}}}}}}})", factor);
+}
+
+// The label of the cache has the block of one rank, and events have those of all who share it.
+TEST(ReadVllmServerInfo, ReadsHowManyRanksShareAContext) {
+  const auto info = ReadVllmServerInfo(ParallelConfig("4"));
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->context_parallel, 4u);
+  const auto metrics = ReadVllmMetrics(CacheInfo(R"(block_size="16",engine="0")"));
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(Joined(*metrics, *info).event_block_size(), 64u);
+}
+
+TEST(ReadVllmServerInfo, BelievesNoContextParallelismThatCannotBe) {
+  for (const char* factor : {"null", "-2", "\"2\"", "5000", "18446744073709551615"}) {
+    EXPECT_EQ(ReadVllmServerInfo(ParallelConfig(factor))->context_parallel, 0u) << factor;
+  }
+}
+
+// --disable-log-stats: nothing else says that it is vLLM.
+TEST(ReadVllmEventSources, KnowsTheEngineByTheRanksThatItNames) {
+  EXPECT_THAT(
+      ReadVllmEventSources(R"({"0":{"enable_kv_cache_events":true,"endpoint":"tcp://*:5801"},)"
+                           R"("1":{"enable_kv_cache_events":true,"endpoint":"tcp://*:5802"}})"),
+      Optional(EngineReport{.engine = EngineKind::kVllm, .ranks = 2}));
+}
+
+TEST(ReadVllmEventSources, IsNotTakenInByOtherObjects) {
+  for (const char* page : {"{}", "[]", "", "null", R"({"detail":"Not Found"})", R"({"0":1})",
+                           R"({"-1":{}})", R"({"0":{},"topic":{}})", R"({"0":{})"}) {
+    EXPECT_EQ(ReadVllmEventSources(page), std::nullopt) << page;
+  }
+  std::string many = "{";
+  for (uint32_t rank = 0; rank <= EngineReport::kMaxRanks; ++rank) {
+    many += fmt::format(R"({}"{}":{{}})", rank == 0 ? "" : ",", rank);
+  }
+  EXPECT_EQ(ReadVllmEventSources(many + "}"), std::nullopt);
+}
+
 TEST(ReadVllmServerInfo, RecognisesTheEngineByAPageItCannotRead) {
   EXPECT_THAT(ReadVllmServerInfo(R"({"vllm_config":"model='m', dtype=bf16"})"),
               Optional(EngineReport{.engine = EngineKind::kVllm}));
@@ -176,6 +239,8 @@ TEST(ReadSglangServerInfo, ReadsWhatARunningSglangSays) {
   EXPECT_THAT(report, Optional(EngineReport{.engine = EngineKind::kSglang,
                                             .ranks = 1,
                                             .block_size = 16,
+                                            .num_blocks = 128,
+                                            .context_parallel = 1,
                                             .kv_tokens = 2048,
                                             .max_running = 1024,
                                             .batch_tokens = 8192,
@@ -184,12 +249,42 @@ TEST(ReadSglangServerInfo, ReadsWhatARunningSglangSays) {
                                             .loads = {}}));
 }
 
-TEST(ReadSglangServerInfo, TakesTheBlockSizeOfTheEventsBeforeThatOfThePages) {
-  EXPECT_EQ(ReadSglangServerInfo(R"({"page_size":16,"kv_events":{"block_size":64}})")->block_size,
-            64u);
-  EXPECT_EQ(ReadSglangServerInfo(R"({"page_size":16,"kv_events":null})")->block_size, 16u);
-  EXPECT_EQ(ReadSglangServerInfo(R"({"page_size":16,"dcp_size":4})")->block_size, 64u);
-  EXPECT_EQ(ReadSglangServerInfo(R"({"page_size":null})")->block_size, 0u);
+// Whose block size is that of a page with the factor already in it.
+TEST(ReadSglangServerInfo, DoesNotMultiplyTheBlockSizeOfTheEventsAgain) {
+  const auto report =
+      ReadSglangServerInfo(R"({"page_size":16,"dcp_size":4,"kv_events":{"block_size":64}})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->block_size, 16u);
+  EXPECT_EQ(report->context_parallel, 4u);
+  EXPECT_EQ(report->event_block_size(), 64u);
+  // The metrics know the page alone.
+  const auto metrics = ReadSglangMetrics("sglang:page_size 16\n");
+  ASSERT_TRUE(metrics);
+  EXPECT_EQ(Joined(*metrics, *report).event_block_size(), 64u);
+}
+
+TEST(ReadSglangServerInfo, MultipliesThePageWhereNoEventsAreTold) {
+  const auto report = ReadSglangServerInfo(R"({"page_size":16,"dcp_size":4,"kv_events":null})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->event_block_size(), 64u);
+}
+
+TEST(ReadSglangServerInfo, BelievesTheEventsWhereThePageDoesNotGoWithThem) {
+  for (const char* page : {"null", "48", "0", "-1", "\"16\""}) {
+    const auto report = ReadSglangServerInfo(
+        fmt::format(R"({{"page_size":{},"dcp_size":2,"kv_events":{{"block_size":64}}}})", page));
+    ASSERT_TRUE(report);
+    EXPECT_EQ(report->event_block_size(), 64u) << page;
+  }
+}
+
+TEST(ReadSglangServerInfo, LeavesThePageUnknownThatIsNull) {
+  const auto report = ReadSglangServerInfo(
+      R"({"page_size":null,"max_total_num_tokens":4096,"kv_events":{"publisher":"zmq"}})");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->event_block_size(), 0u);
+  EXPECT_EQ(report->num_blocks, 0u);
+  EXPECT_EQ(report->kv_tokens, 4096u);
 }
 
 // What the operator allowed is for all ranks together if they share the attention.
@@ -245,6 +340,7 @@ TEST(ReadSglangMetrics, ReadsWhatARunningSglangSays) {
       R"(# TYPE sglang:max_total_num_tokens gauge
 sglang:max_total_num_tokens{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 2048.0
 sglang:page_size{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 16.0
+sglang:num_pages{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 127.0
 sglang:context_len{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 32768.0
 sglang:num_running_reqs{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4.0
 sglang:num_queue_reqs{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 1.0
@@ -253,9 +349,16 @@ sglang:token_usage{engine_type="unified",model_name="tiny",moe_ep_rank="0",pp_ra
   ASSERT_TRUE(report);
   EXPECT_EQ(report->ranks, 1u);
   EXPECT_EQ(report->block_size, 16u);
+  EXPECT_EQ(report->num_blocks, 127u);
   EXPECT_EQ(report->kv_tokens, 2048u);
   EXPECT_EQ(report->context_length, 32768u);
   EXPECT_THAT(report->loads, ElementsAre(RankLoadReport{0, 4, 1, 0.25}));
+}
+
+TEST(ReadSglangMetrics, CountsThePagesOfVersionsThatDoNot) {
+  const auto report = ReadSglangMetrics("sglang:page_size 64\nsglang:max_total_num_tokens 6400\n");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->num_blocks, 100u);
 }
 
 // Two data-parallel ranks of two schedulers each, all of which report.
@@ -293,6 +396,7 @@ TEST(ReadTrtllmMetrics, ReadsTheNewestIterationOfEachRank) {
   EXPECT_EQ(report->engine, EngineKind::kTrtllm);
   EXPECT_EQ(report->ranks, 2u);
   EXPECT_EQ(report->block_size, 32u);
+  EXPECT_EQ(report->num_blocks, 100u);
   EXPECT_EQ(report->kv_tokens, 3200u);
   EXPECT_EQ(report->max_running, 256u);
   EXPECT_EQ(report->prefix_caching, std::nullopt);
@@ -319,6 +423,57 @@ TEST(ReadTrtllmMetrics, SurvivesIterationsThatMakeNoSense) {
                                    .loads = {RankLoadReport{}}}));
 }
 
+TEST(ReadTrtllmMetrics, ReadsTheLoadOfAnEngineThatDoesNotSayItsBlocks) {
+  const auto report = ReadTrtllmMetrics(
+      R"([{"numActiveRequests":3,"kvCacheStats":{"maxNumBlocks":100,"tokensPerBlock":null}}])");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->block_size, 0u);
+  EXPECT_EQ(report->num_blocks, 100u);
+  EXPECT_EQ(report->loads.at(0).running, 3u);
+}
+
+TEST(ReadTrtllmPrometheus, ReadsTheCacheOfAnEngineThatHasRun) {
+  const auto report = ReadTrtllmPrometheus(
+      "trtllm_num_requests_running{model_name=\"m\"} 0\n"
+      "trtllm_kv_cache_tokens_per_block{model_name=\"m\"} 64\n"
+      "trtllm_kv_cache_max_blocks{model_name=\"m\"} 100\n"
+      "trtllm_kv_cache_config_info{page_size=\"32\",enable_block_reuse=\"False\"} 1\n");
+  EXPECT_THAT(report, Optional(EngineReport{.engine = EngineKind::kTrtllm,
+                                            .block_size = 64,
+                                            .num_blocks = 100,
+                                            .kv_tokens = 6400,
+                                            .prefix_caching = false,
+                                            .loads = {}}))
+      << "what runs is better than what was configured";
+}
+
+TEST(ReadTrtllmPrometheus, ReadsTheConfigurationOfAnEngineThatHasNotRun) {
+  const auto report = ReadTrtllmPrometheus(
+      "trtllm_kv_cache_config_info{page_size=\"32\",enable_block_reuse=\"True\"} 1\n");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->block_size, 32u);
+  EXPECT_EQ(report->num_blocks, 0u);
+  EXPECT_THAT(report->prefix_caching, Optional(true));
+}
+
+TEST(ReadTrtllmPrometheus, LeavesUnknownWhatIsNotThereYet) {
+  for (const char* page :
+       {"trtllm_num_requests_running 0\n",
+        "trtllm_kv_cache_config_info{page_size=\"None\",enable_block_reuse=\"None\"} 1\n",
+        "trtllm_kv_cache_config_info 1\n",
+        "trtllm_kv_cache_tokens_per_block NaN\ntrtllm_kv_cache_max_blocks -1\n",
+        "trtllm_kv_cache_tokens_per_block +Inf\ntrtllm_kv_cache_max_blocks 1e300\n"}) {
+    EXPECT_THAT(ReadTrtllmPrometheus(page), Optional(EngineReport{.engine = EngineKind::kTrtllm}))
+        << page;
+  }
+}
+
+TEST(ReadTrtllmPrometheus, IsNotTakenInByThePagesOfOthers) {
+  for (const char* page : {"", "[]", "vllm:num_requests_running 1\n", "trtllm", "{}"}) {
+    EXPECT_EQ(ReadTrtllmPrometheus(page), std::nullopt) << page;
+  }
+}
+
 // --- All of them
 
 TEST(ReadMetrics, FindsOutWhosePageItIs) {
@@ -340,6 +495,8 @@ TEST(Joined, TakesFromTheSecondWhatTheFirstDoesNotSay) {
   EngineReport facts{.engine = EngineKind::kSglang,
                      .ranks = 2,
                      .block_size = 16,
+                     .num_blocks = 8,
+                     .context_parallel = 2,
                      .kv_tokens = 100,
                      .max_running = 5,
                      .batch_tokens = 6,

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "discovery/engine_pages.h"
-#include "http/fetch.h"
 
 namespace fathom {
 namespace {
@@ -34,25 +33,20 @@ struct LoadWatch::Subject {
   std::shared_ptr<Worker> worker;
   std::shared_ptr<const Endpoint> endpoint;
   bool forgotten = false;
-  Duration patience = kSoon;  // until it is looked at again without having been asked
-  uint64_t life = 0;          // as the fleet counts them
-  bool caching_off = false;   // as the log says
+  Duration patience = kSoon;           // until it is looked at again without having been asked
+  uint64_t life = 0;                   // as the fleet counts them
+  bool caching_off = false;            // as the log says
+  std::optional<TimePoint> published;  // by us, last
 
   // In this life.
   struct Said {
     EngineReport facts;          // without loads
     TimePoint facts_due{};       // when to ask for them again
     bool has_loads_page = true;  // SGLang: until it turns out that it has none
+    bool has_prometheus = true;  // TensorRT-LLM: the same
+    bool blocks_wanted = true;   // TensorRT-LLM: until it has said them
     bool published = false;
   } said;
-};
-
-// What a worker says at a path, for a reader of its own kind.
-struct LoadWatch::Page {
-  bool reached = false;  // it answered, and asking again soon would bring nothing else
-  bool gone = false;     // nobody listens
-  std::optional<std::string> body;
-  std::optional<EngineReport> report;
 };
 
 void LoadWatch::Watch(std::shared_ptr<Worker> worker, std::shared_ptr<const Endpoint> endpoint) {
@@ -76,10 +70,25 @@ void LoadWatch::Forget(WorkerId id) {
 
 bool LoadWatch::Ready(Subject& subject) {
   const Member* const member = fleet_.Get()->Find(subject.worker->id());
-  if (member == nullptr || member->state != WorkerState::kReady) return false;
+  if (member == nullptr) return false;
+  // One that is excluded may come back as something else.
+  const bool answers =
+      member->state == WorkerState::kReady || member->state == WorkerState::kExcluded;
+  if (!answers) return false;
   // It may have been away for less time than passes between two looks.
-  if (std::exchange(subject.life, member->lives) != member->lives) subject.said = {};
+  if (std::exchange(subject.life, member->lives) != member->lives) Begin(subject);
   return true;
+}
+
+// What somebody else has heard of it, when it came, need not be said again. TensorRT-LLM could not.
+void LoadWatch::Begin(Subject& subject) {
+  subject.said = {};
+  const WorkerReport& report = subject.worker->report;
+  const auto current = report.Current();
+  if (current == nullptr || report.published() == subject.published) return;
+  subject.said.facts = *current;
+  subject.said.facts.loads.clear();
+  subject.said.blocks_wanted = current->block_size == 0;
 }
 
 Task<void> LoadWatch::WatchForever(std::shared_ptr<Subject> subject) {
@@ -100,16 +109,22 @@ Task<void> LoadWatch::WatchForever(std::shared_ptr<Subject> subject) {
 }
 
 Task<Duration> LoadWatch::Ask(Subject& subject) {
-  if (subject.said.facts_due <= loop_.now()) {
+  Subject::Said& said = subject.said;
+  if (subject.worker->report.TakeSuspicion()) {
+    said.facts_due = {};
+    said.has_loads_page = said.has_prometheus = said.blocks_wanted = true;
+  }
+  if (said.facts_due <= loop_.now()) {
     auto asking_facts = AskFacts(subject);
     co_await asking_facts;
   }
   auto asking_load = AskLoad(subject);
-  Page page = co_await asking_load;
-  Subject::Said& said = subject.said;
+  EnginePage page = co_await asking_load;
   if (page.gone) said = {};  // even where the prober has more patience
-  if (!page.reached) co_return options_.interval;
+  if (!page.settled) co_return options_.interval;
   if (!page.report) {
+    auto asking_whether = AskWhetherVllm(subject);
+    co_await asking_whether;
     PublishFacts(subject);
     co_return options_.quiet_interval;
   }
@@ -126,52 +141,61 @@ Task<Duration> LoadWatch::Ask(Subject& subject) {
   co_return std::max(options_.interval, options_.draining_interval);
 }
 
-// The page is called the same by two engines; old versions of one call it otherwise. A worker that
-// has no such page is not asked for it again.
-Task<void> LoadWatch::AskFacts(Subject& subject) {
-  subject.said.facts_due = kNever;
-  for (const char* const path : {"/server_info?config_format=json", "/get_server_info"}) {
-    auto getting = Get(subject, path);
-    const Page page = co_await getting;
-    if (!page.reached) subject.said.facts_due = loop_.now() + options_.interval;
-    if (!page.reached) co_return;
-    if (!page.body) continue;
-    auto report = ReadSglangServerInfo(*page.body);
-    if (!report) report = ReadVllmServerInfo(*page.body);
-    if (!report) co_return;
-    subject.said.facts = *std::move(report);
-    subject.said.facts_due = loop_.now() + options_.facts_interval;
-    co_return;
-  }
+EngineInterview LoadWatch::Interview(const Subject& subject) {
+  return EngineInterview(loop_, resolver_, *subject.worker, *subject.endpoint, options_.timeout);
 }
 
-Task<LoadWatch::Page> LoadWatch::AskLoad(Subject& subject) {
+// A worker that has no such page is not asked for it again.
+Task<void> LoadWatch::AskFacts(Subject& subject) {
+  EngineInterview interview = Interview(subject);
+  auto asking = interview.ServerInfo();
+  EnginePage page = co_await asking;
+  Subject::Said& said = subject.said;
+  said.facts_due = page.settled ? kNever : loop_.now() + options_.interval;
+  if (!page.report) co_return;
+  said.facts = *std::move(page.report);
+  said.facts_due = loop_.now() + options_.facts_interval;
+}
+
+Task<EnginePage> LoadWatch::AskLoad(Subject& subject) {
   if (subject.said.facts.engine == EngineKind::kSglang && subject.said.has_loads_page) {
-    auto getting_loads = Get(subject, "/v1/loads");
-    Page loads = co_await getting_loads;
-    if (loads.body) loads.report = ReadSglangLoads(*loads.body);
-    if (loads.report || !loads.reached) co_return loads;
+    EngineInterview interview = Interview(subject);
+    auto asking_loads = interview.SglangLoads();
+    EnginePage loads = co_await asking_loads;
+    if (loads.report || !loads.settled) co_return loads;
     subject.said.has_loads_page = false;
   }
-  auto getting_metrics = Get(subject, "/metrics");
-  Page metrics = co_await getting_metrics;
-  if (metrics.body) metrics.report = ReadMetrics(*metrics.body);
+  auto asking_metrics = AskMetrics(subject);
+  EnginePage metrics = co_await asking_metrics;
   co_return metrics;
 }
 
-Task<LoadWatch::Page> LoadWatch::Get(Subject& subject, std::string path) {
-  FetchRequest request;
-  request.path = std::move(path);
-  const std::string& key = subject.worker->spec().api_key;
-  if (!key.empty()) request.headers.emplace_back("authorization", "Bearer " + key);
-  const TimePoint deadline = loop_.now() + options_.timeout;
-  auto asking = Fetch(loop_, resolver_, *subject.endpoint, request, deadline);
-  auto answer = co_await asking;
-  Page page;
-  page.reached = answer && answer->status < 500;
-  page.gone = !answer && answer.error().what.find("connection refused") != std::string::npos;
-  if (answer && answer->status == 200) page.body = std::move(answer->body);
-  co_return page;
+// TensorRT-LLM may be set up to tell its blocks on another page only, or on none.
+Task<EnginePage> LoadWatch::AskMetrics(Subject& subject) {
+  EngineInterview interview = Interview(subject);
+  auto asking = interview.Metrics();
+  EnginePage metrics = co_await asking;
+  if (!metrics.report || metrics.report->engine != EngineKind::kTrtllm) co_return metrics;
+  Subject::Said& said = subject.said;
+  if (said.facts.engine != EngineKind::kTrtllm) said.blocks_wanted = true;
+  if (metrics.report->block_size > 0) said.blocks_wanted = false;
+  if (!said.blocks_wanted || !said.has_prometheus) co_return metrics;
+  auto asking_more = interview.TrtllmPrometheus();
+  const EnginePage more = co_await asking_more;
+  if (more.settled) said.has_prometheus = more.found;
+  if (!more.report) co_return metrics;
+  said.blocks_wanted = more.report->block_size == 0;
+  metrics.report = Joined(*std::move(metrics.report), *more.report);
+  co_return metrics;
+}
+
+// One without statistics can still be known by another page.
+Task<void> LoadWatch::AskWhetherVllm(Subject& subject) {
+  if (subject.said.facts.engine != EngineKind::kUnknown) co_return;
+  EngineInterview interview = Interview(subject);
+  auto asking = interview.VllmEventSources();
+  EnginePage page = co_await asking;
+  if (page.report) subject.said.facts = *std::move(page.report);
 }
 
 uint64_t LoadWatch::ContextLengthOf(WorkerId id) {
@@ -204,13 +228,18 @@ void LoadWatch::Publish(Subject& subject, EngineReport report) {
                                                  {"url", worker.spec().url},
                                                  {"engine", Name(report.engine)},
                                                  {"ranks", report.ranks},
-                                                 {"block_size", report.block_size},
+                                                 {"block_size", report.event_block_size()},
                                                  {"kv_tokens", report.kv_tokens},
                                                  {"max_running", report.max_running},
                                                  {"batch_tokens", report.batch_tokens}});
   }
   SayPrefixCaching(subject, report);
-  worker.report.Publish(std::move(report), loop_.now());
+  // A page that says nothing takes nothing back.
+  if (sizes_ != nullptr && report.block_size != 0) {
+    sizes_->Reported(worker.id(), report, loop_.now());
+  }
+  subject.published = loop_.now();
+  worker.report.Publish(std::move(report), *subject.published);
 }
 
 void LoadWatch::SayPrefixCaching(Subject& subject, const EngineReport& report) {

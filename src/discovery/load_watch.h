@@ -5,7 +5,8 @@
 // say is asked again only now and then.
 //
 // A worker that was away may be another process now. Nothing that was said before counts then; the
-// report stays until the newcomer has been asked, and goes if it says nothing.
+// report stays until the newcomer has been asked, and goes if it says nothing. One that is merely
+// suspected (WorkerReport::Suspect) is asked for everything again, and what it does not say stays.
 //
 // Threads  Watch() and Forget() from any; the questions are asked on the control loop.
 // Memory   At most `at_once` answers of 4 MiB.
@@ -17,6 +18,8 @@
 #include <unordered_map>
 
 #include "base/log.h"
+#include "discovery/engine_interview.h"
+#include "fleet/block_sizes.h"
 #include "fleet/fleet.h"
 #include "http/client_connection.h"
 
@@ -35,23 +38,30 @@ struct LoadWatchOptions {
 class LoadWatch {
  public:
   LoadWatch(Loop& control, Resolver& resolver, const Fleet& fleet, const LoadWatchOptions& options,
-            Log& log)
-      : loop_(control), resolver_(resolver), fleet_(fleet), options_(options), log_(log) {}
+            Log& log, BlockSizes* sizes = nullptr)
+      : loop_(control),
+        resolver_(resolver),
+        fleet_(fleet),
+        options_(options),
+        log_(log),
+        sizes_(sizes) {}
 
   void Watch(std::shared_ptr<Worker> worker, std::shared_ptr<const Endpoint> endpoint);
   void Forget(WorkerId id);
 
  private:
   struct Subject;
-  struct Page;
 
   Task<void> WatchForever(std::shared_ptr<Subject> subject);
   // How long to leave it alone afterwards.
   Task<Duration> Ask(Subject& subject);
   Task<void> AskFacts(Subject& subject);
-  Task<Page> AskLoad(Subject& subject);
-  Task<Page> Get(Subject& subject, std::string path);
+  Task<EnginePage> AskLoad(Subject& subject);
+  Task<EnginePage> AskMetrics(Subject& subject);
+  Task<void> AskWhetherVllm(Subject& subject);
+  EngineInterview Interview(const Subject& subject);
   bool Ready(Subject& subject);
+  void Begin(Subject& subject);
   void PublishFacts(Subject& subject);
   void Publish(Subject& subject, EngineReport report);
   void SayPrefixCaching(Subject& subject, const EngineReport& report);
@@ -62,7 +72,8 @@ class LoadWatch {
   FleetReader fleet_;  // as all below: on the control loop only
   const LoadWatchOptions options_;
   Log& log_;
-  uint32_t asking_ = 0;  // workers being asked now
+  BlockSizes* const sizes_;  // null: nobody wants to know how large blocks are
+  uint32_t asking_ = 0;      // workers being asked now
   std::unordered_map<WorkerId, std::shared_ptr<Subject>> subjects_;
 };
 

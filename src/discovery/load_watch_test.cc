@@ -268,6 +268,88 @@ TEST_F(LoadWatchTest, AsksTensorRtMoreRarelyBecauseAskingTakesAway) {
   EXPECT_LE(Asked("/metrics"), 1 + TimesSince(begun, kLong));
 }
 
+TEST_F(LoadWatchTest, FindsTheBlocksOfATensorRtThatTellsThemOnAnotherPage) {
+  Set("/metrics", "[]");
+  Set("/prometheus/metrics", "trtllm_num_requests_running 0\n");
+  Join();
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kTrtllm; }));
+  ASSERT_TRUE(IsAskedAgain("/prometheus/metrics")) << "it has not run yet";
+  EXPECT_EQ(Report()->block_size, 0u);
+  Set("/prometheus/metrics",
+      "trtllm_kv_cache_tokens_per_block 64\ntrtllm_kv_cache_max_blocks 10\n");
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 64; }));
+  EXPECT_EQ(Report()->num_blocks, 10u);
+  const int asked = Asked("/prometheus/metrics");
+  ASSERT_TRUE(IsAskedAgain("/metrics"));
+  EXPECT_EQ(Asked("/prometheus/metrics"), asked) << "it has said so";
+  EXPECT_EQ(Report()->block_size, 64u);
+  EXPECT_EQ(Asked("/health_generate"), 0) << "nobody makes it work for this";
+}
+
+TEST_F(LoadWatchTest, DoesNotAskTensorRtAgainForAPageThatItDoesNotHave) {
+  Set("/metrics", "[]");
+  Join();
+  ASSERT_TRUE(IsAskedAgain("/metrics", 3));
+  EXPECT_EQ(Asked("/prometheus/metrics"), 1);
+}
+
+TEST_F(LoadWatchTest, AsksASuspectForItsFactsAtOnce) {
+  Set("/server_info", kSglangInfo);
+  Set("/v1/loads", kSglangLoads);
+  Join();
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 64; }));
+  Set("/server_info", R"({"page_size":32,"max_total_num_tokens":8192})");
+  ASSERT_TRUE(IsAskedAgain("/v1/loads"));
+  EXPECT_EQ(Asked("/server_info"), 1);
+  worker_->report.Suspect();
+  EXPECT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 32; }));
+  EXPECT_EQ(Asked("/server_info"), 2);
+}
+
+TEST_F(LoadWatchTest, AsksASuspectForPagesThatItDidNotHave) {
+  Set("/metrics", "[]");
+  Join();
+  ASSERT_TRUE(IsAskedAgain("/metrics", 3));
+  Set("/prometheus/metrics", "trtllm_kv_cache_tokens_per_block 64\n");
+  worker_->report.Suspect();
+  EXPECT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 64; }));
+  EXPECT_EQ(Asked("/server_info"), 2);
+}
+
+TEST_F(LoadWatchTest, KeepsWhatASuspectDoesNotSayAgain) {
+  Set("/metrics", kTrtllm);
+  Join();
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 32; }));
+  Set("/metrics", "[]");
+  worker_->report.Suspect();
+  ASSERT_TRUE(IsAskedAgain("/prometheus/metrics", 1));
+  ASSERT_TRUE(IsAskedAgain("/metrics"));
+  EXPECT_EQ(Report()->block_size, 32u);
+}
+
+TEST_F(LoadWatchTest, KnowsAVllmWithoutStatisticsByItsEventSources) {
+  Set("/metrics", "process_start_time_seconds 1.79e+09\n");
+  Set("/kv_event_sources", R"({"0":{"endpoint":"tcp://*:5557"},"1":{}})");
+  Join();
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kVllm; }));
+  EXPECT_EQ(Report()->ranks, 2u);
+  EXPECT_EQ(Report()->block_size, 0u);
+}
+
+// The prober asks first, and what TensorRT-LLM has said is gone.
+TEST_F(LoadWatchTest, KeepsWhatAWorkerSaidToOthersWhenItCame) {
+  Set("/metrics", "[]");
+  Join(false);
+  worker_->report.Publish(
+      {.engine = EngineKind::kTrtllm, .block_size = 32, .num_blocks = 10, .kv_tokens = 320},
+      TimePoint(Duration(1)));
+  fleet_.SetHealthy(worker_->id());
+  ASSERT_TRUE(IsAskedAgain("/metrics"));
+  ASSERT_TRUE(Becomes([&] { return worker_->report.published() > TimePoint(Duration(1)); }));
+  EXPECT_EQ(Report()->block_size, 32u);
+  EXPECT_EQ(Report()->kv_tokens, 320u);
+}
+
 TEST_F(LoadWatchTest, LeavesAWorkerAloneThatCannotSay) {
   options_.quiet_interval = kLong;
   const TimePoint begun = std::chrono::steady_clock::now();

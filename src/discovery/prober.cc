@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "discovery/capability.h"
 #include "http/fetch.h"
 
 namespace fathom {
@@ -46,6 +47,18 @@ Fleet::ModelReport ReadModels(int status, std::string_view body) {
   return report;
 }
 
+namespace {
+
+// Adapters share the cache of the model that they change.
+std::vector<std::string> BaseModels(const Fleet::ModelReport& report) {
+  std::vector<std::string> models;
+  std::ranges::set_difference(report.models, report.adapters, std::back_inserter(models));
+  if (models.empty()) models.emplace_back();  // it cannot say: all of those are taken for one
+  return models;
+}
+
+}  // namespace
+
 void Prober::Watch(std::shared_ptr<Worker> worker, std::shared_ptr<const Endpoint> endpoint) {
   auto patient = std::make_shared<Patient>();
   patient->worker = std::move(worker);
@@ -70,6 +83,11 @@ Task<void> Prober::WatchForever(std::shared_ptr<Patient> patient) {
     auto checking = Check(*patient);
     const auto checked = co_await checking;
     if (patient->forgotten) co_return;
+    if (checked && !patient->routable && sizes_ != nullptr) {
+      auto asking = AskWhatItCan(*patient);
+      co_await asking;
+      if (patient->forgotten) co_return;
+    }
     if (checked) {
       Succeeded(*patient);
     } else {
@@ -103,8 +121,27 @@ Task<Result<void>> Prober::Check(Patient& patient) {
                    models->status);
   }
   if (models->status >= 500) co_return Fail(Blame::kPeer, "/v1/models answered {}", models->status);
-  fleet_.SetModels(patient.worker->id(), ReadModels(models->status, models->body));
+  Fleet::ModelReport report = ReadModels(models->status, models->body);
+  if (sizes_ != nullptr) sizes_->Serves(patient.worker->id(), BaseModels(report), loop_.now());
+  fleet_.SetModels(patient.worker->id(), std::move(report));
   co_return Result<void>();
+}
+
+// Requests wait for it, so it must not take long; and it is not asked where nobody needs to know.
+Task<void> Prober::AskWhatItCan(Patient& patient) {
+  if (!sizes_->watched()) {
+    sizes_->Reported(patient.worker->id(), {}, loop_.now());
+    co_return;
+  }
+  const TimePoint deadline = loop_.now() + sizes_->wait();
+  auto asking = AskCapability(loop_, resolver_, *patient.worker, *patient.endpoint, deadline);
+  Capability capability = co_await asking;
+  if (patient.forgotten) co_return;
+  Worker& worker = *patient.worker;
+  if (capability.report.engine != EngineKind::kUnknown) {
+    worker.report.Publish(capability.report, loop_.now());
+  }
+  sizes_->Reported(worker.id(), capability.report, loop_.now());
 }
 
 void Prober::Succeeded(Patient& patient) {
@@ -114,7 +151,7 @@ void Prober::Succeeded(Patient& patient) {
   patient.routable = true;
   patient.reported_ill = false;
   fleet_.SetHealthy(patient.worker->id());
-  log_.Info("Worker is ready",
+  log_.Info("Worker is healthy",
             {{"worker_id", patient.worker->id().value()}, {"url", patient.worker->spec().url}});
 }
 
@@ -128,6 +165,7 @@ void Prober::Failed(Patient& patient, const std::string& cause) {
   // A newcomer that is not well is reported at once; one that was well gets another chance.
   if (patient.routable && patient.failures < options_.failures) return;
   patient.routable = false;
+  if (sizes_ != nullptr) sizes_->Failed(patient.worker->id(), loop_.now());
   fleet_.SetUnhealthy(patient.worker->id(), cause);  // which may be another than before
   if (std::exchange(patient.reported_ill, true)) return;
   log_.Warn("Worker is not healthy; no requests are sent to it",

@@ -32,7 +32,7 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       owner_(owner),
       replay_(std::move(replay)),
       feed_(context.index, context.seat, owner.worker,
-            context.board.Open(owner.worker->id(), rank, std::move(source))),
+            context.board.Open(owner.worker->id(), rank, std::move(source)), &context.sizes),
       follower_(*this, !replay_.empty()) {}
 
 void FollowedRank::Following(void (StreamFollower::*step)()) {
@@ -75,7 +75,9 @@ bool FollowedRank::Apply(uint64_t sequence, std::string_view payload) {
 }
 
 void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
-  feed_.Reset();
+  const bool another = cause == ResetCause::kRestart || cause == ResetCause::kReconnect;
+  feed_.Reset(context_.loop.now(),
+              another ? RankFeed::Process::kPerhapsAnother : RankFeed::Process::kSame);
   status().last_sequence.store(-1, std::memory_order_relaxed);
   switch (cause) {
     case ResetCause::kRestart:

@@ -42,7 +42,7 @@ class FollowedRank final : private FollowerActions {
   // Ends a Repair() that waits.
   void Stop();
 
-  void Tick() { feed_.ExpireOrphans(context_.loop.now()); }
+  void Tick() { feed_.Tick(context_.loop.now()); }
   FeedStatus& status() { return feed_.status(); }
 
  private:

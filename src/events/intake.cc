@@ -18,7 +18,7 @@ constexpr Duration kPatienceAtTheEnd = std::chrono::seconds(5);
 }  // namespace
 
 Intake::Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint find_endpoint,
-               Resolver& resolver, CacheIndex& index, FeedBoard& board, Log& log)
+               Resolver& resolver, CacheIndex& index, FeedBoard& board, BlockSizes& sizes, Log& log)
     : fleet_(fleet),
       find_endpoint_(std::move(find_endpoint)),
       seat_(index.epochs()),
@@ -28,15 +28,17 @@ Intake::Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint fi
                .index = index,
                .seat = seat_,
                .board = board,
+               .sizes = sizes,
                .log = log,
                .options = options},
       reader_(fleet) {}
 
 Result<std::unique_ptr<Intake>> Intake::Create(const IntakeOptions& options, const Fleet& fleet,
                                                FindEndpoint find_endpoint, Resolver& resolver,
-                                               CacheIndex& index, FeedBoard& board, Log& log) {
+                                               CacheIndex& index, FeedBoard& board,
+                                               BlockSizes& sizes, Log& log) {
   std::unique_ptr<Intake> intake(
-      new Intake(options, fleet, std::move(find_endpoint), resolver, index, board, log));
+      new Intake(options, fleet, std::move(find_endpoint), resolver, index, board, sizes, log));
   if (!options.bind.empty()) {
     TRY(intake->bound_, BoundStream::Open(intake->context_));
   }

@@ -31,7 +31,8 @@ class Intake {
   // An error if it cannot bind. Everything must outlive it.
   static Result<std::unique_ptr<Intake>> Create(const IntakeOptions& options, const Fleet& fleet,
                                                 FindEndpoint find_endpoint, Resolver& resolver,
-                                                CacheIndex& index, FeedBoard& board, Log& log);
+                                                CacheIndex& index, FeedBoard& board,
+                                                BlockSizes& sizes, Log& log);
   ~Intake() { Stop(); }
   Intake(const Intake&) = delete;
   Intake& operator=(const Intake&) = delete;
@@ -53,7 +54,7 @@ class Intake {
   };
 
   Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint find_endpoint,
-         Resolver& resolver, CacheIndex& index, FeedBoard& board, Log& log);
+         Resolver& resolver, CacheIndex& index, FeedBoard& board, BlockSizes& sizes, Log& log);
 
   Task<void> Watch();
   Task<void> LookAfter(std::shared_ptr<Feed> feed);

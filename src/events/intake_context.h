@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/worker.h"
 #include "http/client_connection.h"
@@ -32,6 +33,7 @@ struct IntakeContext {
   CacheIndex& index;
   Epochs::Seat& seat;  // of the loop's thread
   FeedBoard& board;
+  BlockSizes& sizes;
   Log& log;
   const IntakeOptions options;
 

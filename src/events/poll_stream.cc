@@ -22,8 +22,8 @@ PollStream::Rank& PollStream::RankOf(uint32_t number) {
     auto status = context_.board.Open(owner_.worker->id(), number,
                                       owner_.worker->spec().url + std::string(kPath));
     status->connected.store(up_, std::memory_order_relaxed);
-    rank.feed =
-        std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker, std::move(status));
+    rank.feed = std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker,
+                                           std::move(status), &context_.sizes);
   }
   return rank;
 }
@@ -36,7 +36,7 @@ void PollStream::SetConnected(bool up) {
 }
 
 void PollStream::Tick() {
-  for (auto& [number, rank] : ranks_) rank.feed->ExpireOrphans(context_.loop.now());
+  for (auto& [number, rank] : ranks_) rank.feed->Tick(context_.loop.now());
 }
 
 Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOwner& owner) {
@@ -80,13 +80,25 @@ void PollStream::Apply(std::string_view body) {
                          {"url", owner_.worker->spec().url},
                          {"detail", events.error().what}});
     }
-    for (auto& [number, rank] : ranks_) rank.feed->Reset();  // its events are gone
+    for (auto& [number, rank] : ranks_) {  // its events are gone
+      rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+    }
     return;
   }
   for (const PolledEvent& event : *events) Apply(event);
+  for (auto& [number, rank] : ranks_) ProveAtLeast(number, rank);
   FeedStatus& first = ranks_.begin()->second.feed->status();
   first.malformed_events.Set(decoder_.counters().malformed);
   first.ignored_events.Set(decoder_.counters().ignored);
+}
+
+// Until an event shows how large blocks are, one that is larger than the operator's setting proves
+// that it is wrong.
+void PollStream::ProveAtLeast(uint32_t number, Rank& rank) {
+  const uint32_t configured = context_.sizes.configured();
+  const uint32_t largest = decoder_.largest_held(number);
+  if (configured == 0 || largest <= configured) return;
+  rank.feed->Prove(largest, context_.loop.now());
 }
 
 void PollStream::Apply(const PolledEvent& event) {
@@ -96,7 +108,8 @@ void PollStream::Apply(const PolledEvent& event) {
     const uint64_t lost = event.id - *rank.next;
     status.gaps.Add(1);
     status.lost_batches.Add(lost);
-    rank.feed->Reset();
+    rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+    decoder_.Forget(event.rank);
     context_.log.Warn("KV events were lost; what the rank held is forgotten and learnt anew",
                       {{"worker_id", owner_.worker->id().value()},
                        {"url", owner_.worker->spec().url},
@@ -105,7 +118,7 @@ void PollStream::Apply(const PolledEvent& event) {
                        {"fix", "raise the engine's event_buffer_max_size"}});
   } else if (rank.next && event.id < *rank.next) {
     status.restarts.Add(1);
-    rank.feed->Reset();
+    rank.feed->Reset(context_.loop.now());
   }
   rank.next = event.id + 1;
   status.batches.Add(1);

@@ -3,15 +3,24 @@
 namespace fathom {
 
 RankFeed::RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker> worker,
-                   std::shared_ptr<FeedStatus> status)
-    : index_(index), seat_(seat), worker_(std::move(worker)), status_(std::move(status)) {
-  worker_->ranks.Know(status_->dp_rank.load(std::memory_order_relaxed));
+                   std::shared_ptr<FeedStatus> status, BlockSizes* sizes)
+    : index_(index),
+      seat_(seat),
+      worker_(std::move(worker)),
+      status_(std::move(status)),
+      sizes_(sizes) {
+  worker_->ranks.Know(rank());
+  if (sizes_ != nullptr) sizes_->Followed(worker_->id(), rank(), std::chrono::steady_clock::now());
 }
 
-RankFeed::~RankFeed() { worker_->ranks.Forget(status_->dp_rank.load(std::memory_order_relaxed)); }
+RankFeed::~RankFeed() {
+  worker_->ranks.Forget(rank());
+  if (sizes_ != nullptr)
+    sizes_->Unfollowed(worker_->id(), rank(), std::chrono::steady_clock::now());
+}
 
 void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
-  if (batch.rank) SetRank(*batch.rank);
+  if (batch.rank) SetRank(*batch.rank, now);
   status_->malformed_events.Add(batch.malformed);
   status_->ignored_events.Add(batch.ignored);
   Apply(batch.events, now);
@@ -34,6 +43,7 @@ void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
     } else {
       status_->clears.Add(1);
       if (holdings_) holdings_->Clear();
+      shape_.reset();
     }
   }
   FlushRemovals();
@@ -43,18 +53,22 @@ void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
 
 void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
   const BlockShape shape{.size = event.block_size, .pairs = event.pairs};
-  if (!holdings_) {
-    const RankLabel label{status_->worker.value(),
-                          status_->dp_rank.load(std::memory_order_relaxed)};
-    holdings_ = index_.Open(label, shape, seat_);
-    if (!holdings_) {
-      earlier_.refused += event.hashes.size();
-      return;
-    }
+  if (!shape_) {
+    shape_ = shape;
     status_->block_size.Set(shape.size);
+    Prove(shape.size, now);
   }
-  if (holdings_->shape() != shape) {
+  if (*shape_ != shape) {
     status_->other_block_size.Add(1);
+    return;
+  }
+  if (!MayIndex(now)) {
+    status_->mismatched_events.Add(1);
+    sizes_->CountMismatch(worker_->id(), shape.size);
+    return;
+  }
+  if (!OpenHoldings()) {
+    earlier_.refused += event.hashes.size();
     return;
   }
   StoredRun run{.parent = event.parent,
@@ -69,6 +83,29 @@ void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
   holdings_->Store(run, now);
 }
 
+void RankFeed::Prove(uint32_t size, TimePoint now) {
+  verdict_ = {};
+  if (sizes_ != nullptr) sizes_->Proven(worker_->id(), rank(), size, now);
+}
+
+// What must not be indexed is not kept either.
+bool RankFeed::MayIndex(TimePoint now) {
+  if (sizes_ == nullptr || !shape_) return true;
+  const uint64_t version = sizes_->version();
+  if (!verdict_.known || verdict_.version != version) {
+    // Proven again: in between, the worker may have been forgotten and taken in anew.
+    verdict_ = {true, sizes_->Proven(worker_->id(), rank(), shape_->size, now), version};
+  }
+  if (!verdict_.may_index) CloseHoldings();
+  return verdict_.may_index;
+}
+
+bool RankFeed::OpenHoldings() {
+  if (holdings_ && holdings_->shape() != *shape_) CloseHoldings();
+  if (!holdings_) holdings_ = index_.Open({status_->worker.value(), rank()}, *shape_, seat_);
+  return holdings_ != nullptr;
+}
+
 void RankFeed::FlushRemovals() {
   if (!removals_.empty() && holdings_) {
     holdings_->Remove(removals_, removals_from_);
@@ -78,26 +115,33 @@ void RankFeed::FlushRemovals() {
   removals_.clear();
 }
 
-void RankFeed::Reset() {
+void RankFeed::Reset(TimePoint now, Process process) {
   CloseHoldings();
+  shape_.reset();
+  if (sizes_ != nullptr && process == Process::kPerhapsAnother) {
+    sizes_->Reset(worker_->id(), rank(), now);
+  }
   status_->resets.Add(1);
   status_->block_size.Set(0);
   CopyCounts();
 }
 
-void RankFeed::ExpireOrphans(TimePoint now) {
+void RankFeed::Tick(TimePoint now) {
   if (!holdings_) return;
-  holdings_->ExpireOrphans(now);
+  if (MayIndex(now)) holdings_->ExpireOrphans(now);
   CopyCounts();
 }
 
-void RankFeed::SetRank(uint32_t rank) {
-  const uint32_t before = status_->dp_rank.load(std::memory_order_relaxed);
-  if (before == rank) return;
-  worker_->ranks.Know(rank);
-  worker_->ranks.Forget(before);
-  status_->dp_rank.store(rank, std::memory_order_relaxed);
+void RankFeed::SetRank(uint32_t number, TimePoint now) {
+  const uint32_t before = rank();
+  if (before == number) return;
   CloseHoldings();
+  shape_.reset();
+  worker_->ranks.Know(number);
+  worker_->ranks.Forget(before);
+  if (sizes_ != nullptr) sizes_->Unfollowed(worker_->id(), before, now);
+  status_->dp_rank.store(number, std::memory_order_relaxed);
+  if (sizes_ != nullptr) sizes_->Followed(worker_->id(), number, now);
 }
 
 void RankFeed::CloseHoldings() {

@@ -1,19 +1,22 @@
 // Brings what one rank says about its cache into the index.
 //
-// The rank's place in the index is made by its first stored event, which says how large its blocks
-// are. Events with another block size are counted and left out; a reset forgets the size as well,
-// because a restarted engine may have a new one.
+// The rank's place in the index is made by its first stored event, which proves how large its
+// blocks are; whether blocks of that size may be indexed is the fleet's agreement (BlockSizes).
+// Events with another block size than the rank's are counted and left out. Whatever empties the
+// rank forgets the size as well, because a restarted engine may have a new one.
 //
 // Threads  One, that of the seat.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/clock.h"
 #include "events/cache_event.h"
+#include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/worker.h"
 #include "index/cache_index.h"
@@ -22,23 +25,31 @@ namespace fathom {
 
 class RankFeed {
  public:
+  // Without `sizes`, every size may be indexed.
   RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker> worker,
-           std::shared_ptr<FeedStatus> status);
+           std::shared_ptr<FeedStatus> status, BlockSizes* sizes = nullptr);
   ~RankFeed();
   RankFeed(const RankFeed&) = delete;
   RankFeed& operator=(const RankFeed&) = delete;
 
   void Apply(const EventBatch& batch, TimePoint now);
   void Apply(std::span<const CacheEvent> events, TimePoint now);
-  // Nothing that was known is true any more.
-  void Reset();
-  void ExpireOrphans(TimePoint now);
+  // Its blocks have so many tokens, or more; for events that do not say more yet.
+  void Prove(uint32_t size, TimePoint now);
+  // Nothing that was known is true any more. Of the same process, the block size still is.
+  enum class Process : uint8_t { kSame, kPerhapsAnother };
+  void Reset(TimePoint now, Process process = Process::kPerhapsAnother);
+  // Now and then: what waits too long is given up, and what must not be indexed any more.
+  void Tick(TimePoint now);
 
   FeedStatus& status() { return *status_; }
 
  private:
   void Apply(const StoredEvent& event, TimePoint now);
-  void SetRank(uint32_t rank);
+  bool MayIndex(TimePoint now);
+  bool OpenHoldings();
+  void SetRank(uint32_t rank, TimePoint now);
+  uint32_t rank() const { return status_->dp_rank.load(std::memory_order_relaxed); }
   void CloseHoldings();
   void CopyCounts();
   void FlushRemovals();
@@ -47,7 +58,15 @@ class RankFeed {
   Epochs::Seat& seat_;
   const std::shared_ptr<Worker> worker_;  // whose rank can be chosen as long as it is followed
   const std::shared_ptr<FeedStatus> status_;
+  BlockSizes* const sizes_;
+  std::optional<BlockShape> shape_;         // of the events since the rank was empty
   std::unique_ptr<RankHoldings> holdings_;  // null before the first stored event
+  // What the agreement said, and when.
+  struct Verdict {
+    bool known = false;
+    bool may_index = true;
+    uint64_t version = 0;
+  } verdict_;
   // Engines remove block by block; the index likes many at once.
   std::vector<uint64_t> removals_;
   CachePart removals_from_;

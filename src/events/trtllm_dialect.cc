@@ -72,6 +72,19 @@ size_t TrtllmDecoder::held(uint32_t rank) const {
   return found == ranks_.end() ? 0 : found->second.held.size();
 }
 
+uint32_t TrtllmDecoder::largest_held(uint32_t rank) const {
+  const auto found = ranks_.find(rank);
+  size_t largest = 0;
+  if (found == ranks_.end()) return 0;
+  for (const TrtllmEvent& event : found->second.held) {
+    const auto* stored = std::get_if<TrtllmStored>(&event.data);
+    if (stored == nullptr) continue;
+    for (const TrtllmBlock& block : stored->blocks)
+      largest = std::max(largest, block.tokens.size());
+  }
+  return static_cast<uint32_t>(largest);
+}
+
 void TrtllmDecoder::Complain(std::string_view where, std::string_view problem) {
   if (counters_.malformed++ == 0) counters_.first_problem = fmt::format("{}: {}", where, problem);
 }

@@ -86,6 +86,8 @@ class TrtllmDecoder {
   uint32_t block_size(uint32_t rank) const;
   // Events of the rank that wait for the block size.
   size_t held(uint32_t rank) const;
+  // Tokens of the largest block among them; 0 if nothing is held.
+  uint32_t largest_held(uint32_t rank) const;
   const Counters& counters() const { return counters_; }
 
  private:

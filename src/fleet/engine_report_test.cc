@@ -39,6 +39,13 @@ TEST(EngineReport, TotalDoesNotOverflowWhateverEnginesClaim) {
   EXPECT_EQ(report.TotalLoad()->waiting, kMost);
 }
 
+TEST(EngineReport, EventsHaveTheBlocksOfAllWhoShareAContext) {
+  EXPECT_EQ((EngineReport{.block_size = 16, .context_parallel = 4}.event_block_size()), 64u);
+  EXPECT_EQ((EngineReport{.block_size = 16, .context_parallel = 1}.event_block_size()), 16u);
+  EXPECT_EQ((EngineReport{.block_size = 16}.event_block_size()), 16u) << "not said";
+  EXPECT_EQ((EngineReport{.context_parallel = 4}.event_block_size()), 0u);
+}
+
 TEST(EngineReport, NamesEnginesAsTheMockDoes) {
   EXPECT_EQ(Name(EngineKind::kUnknown), "unknown");
   EXPECT_EQ(Name(EngineKind::kVllm), "vllm");
@@ -103,6 +110,16 @@ TEST(WorkerReport, KnowsNothingOnceItForgets) {
   EXPECT_EQ(board.engine(), EngineKind::kUnknown);
   EXPECT_EQ(board.kv_tokens(), 0u);
   EXPECT_EQ(board.prefix_caching(), std::nullopt);
+}
+
+TEST(WorkerReport, IsSuspectedUntilSomebodyTakesTheSuspicion) {
+  WorkerReport board;
+  EXPECT_FALSE(board.TakeSuspicion());
+  board.Suspect();
+  board.Suspect();
+  board.Publish(TwoRanks(), TimePoint(Duration(5)));
+  EXPECT_TRUE(board.TakeSuspicion()) << "what was asked for earlier may be of the other process";
+  EXPECT_FALSE(board.TakeSuspicion());
 }
 
 // For the thread sanitizer, and for tearing.

@@ -47,6 +47,7 @@ class FeedNumber {
   X(ignored_events, "counter", "Events of kinds that say nothing about blocks")               \
   X(stray_messages, "counter", "Messages that are no event batch at all")                     \
   X(other_block_size, "counter", "Events with another block size than the rank's")            \
+  X(mismatched_events, "counter", "Events left out: their block size is not the one in use")  \
   X(restarts, "counter", "Times that the engine was found to be a new process")               \
   X(reconnects, "counter", "Times that the connection was lost and made again")               \
   X(resets, "counter", "Times that everything known of the rank was given up")                \

@@ -13,6 +13,8 @@ std::string_view Name(WorkerState state) {
       return "ready";
     case WorkerState::kUnhealthy:
       return "unhealthy";
+    case WorkerState::kExcluded:
+      return "excluded";
   }
   return "unknown";
 }
@@ -55,6 +57,14 @@ bool FleetSnapshot::KnowsModel(std::string_view model) const {
   return model.empty() || may_know_ || by_model_.contains(model);
 }
 
+bool FleetSnapshot::MaySoonServe(std::string_view model) const {
+  return std::ranges::any_of(members_, [&](const Member& member) {
+    if (member.state != WorkerState::kProbing) return false;
+    const bool open = model.empty() || member.any_model || !member.reported;
+    return open || std::ranges::binary_search(member.models, model);
+  });
+}
+
 Fleet::Fleet(const BreakerOptions& breaker)
     : breaker_(breaker), snapshot_(std::make_shared<FleetSnapshot>(std::vector<Member>())) {}
 
@@ -77,17 +87,37 @@ bool Fleet::Remove(WorkerId id) {
   const std::lock_guard lock(mutex_);
   const size_t removed =
       std::erase_if(members_, [id](const Member& m) { return m.worker->id() == id; });
+  standings_.erase(id);
   if (removed > 0) Publish();
   return removed > 0;
+}
+
+// Health comes first: a worker that is away is nobody's decision.
+void Fleet::Show(const Standing& standing, Member& member) {
+  const WorkerState before = member.state;
+  const bool well = standing.healthy;
+  if (standing.asked && !well) {
+    member.state = WorkerState::kUnhealthy;
+    member.cause = standing.illness;
+  } else if (standing.membership == Membership::kRefused && well) {
+    member.state = WorkerState::kExcluded;
+    member.cause = standing.refusal;
+  } else {
+    const bool ready = well && standing.membership == Membership::kAdmitted;
+    member.state = ready ? WorkerState::kReady : WorkerState::kProbing;
+    member.cause.clear();
+  }
+  if (member.state == WorkerState::kReady && before != WorkerState::kReady) ++member.lives;
 }
 
 void Fleet::SetHealthy(WorkerId id) {
   const std::lock_guard lock(mutex_);
   Member* const member = Find(id);
-  if (member == nullptr || member->state == WorkerState::kReady) return;
-  member->state = WorkerState::kReady;
-  ++member->lives;
-  member->cause.clear();
+  if (member == nullptr) return;
+  Standing& standing = standings_[id];
+  if (standing.healthy) return;
+  standing.healthy = standing.asked = true;
+  Show(standing, *member);
   Publish();
 }
 
@@ -95,9 +125,24 @@ void Fleet::SetUnhealthy(WorkerId id, std::string cause) {
   const std::lock_guard lock(mutex_);
   Member* const member = Find(id);
   if (member == nullptr) return;
-  if (member->state == WorkerState::kUnhealthy && member->cause == cause) return;
-  member->state = WorkerState::kUnhealthy;
-  member->cause = std::move(cause);
+  Standing& standing = standings_[id];
+  if (standing.asked && !standing.healthy && standing.illness == cause) return;
+  standing.healthy = false;
+  standing.asked = true;
+  standing.illness = std::move(cause);
+  Show(standing, *member);
+  Publish();
+}
+
+void Fleet::SetMembership(WorkerId id, Membership membership, std::string cause) {
+  const std::lock_guard lock(mutex_);
+  Member* const member = Find(id);
+  if (member == nullptr) return;
+  Standing& standing = standings_[id];
+  if (standing.membership == membership && standing.refusal == cause) return;
+  standing.membership = membership;
+  standing.refusal = std::move(cause);
+  Show(standing, *member);
   Publish();
 }
 

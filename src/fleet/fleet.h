@@ -26,6 +26,7 @@ enum class WorkerState : uint8_t {
   kProbing,    // nothing known yet
   kReady,      // can be routed to
   kUnhealthy,  // fails its health checks
+  kExcluded,   // is well, but not admitted
 };
 
 std::string_view Name(WorkerState state);
@@ -34,7 +35,7 @@ std::string_view Name(WorkerState state);
 struct Member {
   std::shared_ptr<Worker> worker;
   WorkerState state = WorkerState::kProbing;
-  std::string cause;                     // why it is unhealthy, for operators
+  std::string cause;                     // why it is unhealthy or excluded, for operators
   std::vector<std::string> models;       // sorted; what it serves, as it reported
   std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
   std::vector<std::string> adapters;     // sorted; those of the models that are LoRA adapters
@@ -42,6 +43,9 @@ struct Member {
   bool reported = false;                 // it has said what it serves, now or earlier
   uint64_t lives = 0;                    // how often it became ready: each may be a new process
 };
+
+// Whether a worker that is well may be routed to.
+enum class Membership : uint8_t { kHeld, kAdmitted, kRefused };
 
 class FleetSnapshot {
  public:
@@ -57,6 +61,8 @@ class FleetSnapshot {
   // Whether some worker serves it as a LoRA adapter of another model.
   bool IsAdapter(std::string_view model) const { return adapters_.contains(model); }
   size_t routable() const { return routable_.size(); }
+  // Whether somebody who might serve the model is being asked for the first time.
+  bool MaySoonServe(std::string_view model) const;
 
  private:
   std::vector<Member> members_;
@@ -79,6 +85,9 @@ class Fleet {
 
   void SetHealthy(WorkerId id);
   void SetUnhealthy(WorkerId id, std::string cause);
+  // Beside health: who is held is probing, who is refused is excluded, whatever it says of itself.
+  // Everybody is admitted unless somebody says otherwise.
+  void SetMembership(WorkerId id, Membership membership, std::string cause = "");
   struct ModelReport {
     std::vector<std::string> models;
     std::vector<std::string> cards;
@@ -92,12 +101,24 @@ class Fleet {
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
-  Member* Find(WorkerId id);  // mutex_ held
-  void Publish();             // mutex_ held
+  // What is known of a member beside what snapshots show.
+  struct Standing {
+    bool healthy = false;
+    Membership membership = Membership::kAdmitted;
+    std::string refusal;
+    std::string illness;
+    bool asked = false;  // it has answered a health check, well or not
+  };
+  static void Show(const Standing& standing, Member& member);
+
+  // With mutex_ held.
+  Member* Find(WorkerId id);
+  void Publish();
 
   const BreakerOptions breaker_;
   mutable std::mutex mutex_;
   std::vector<Member> members_;                    // guarded by mutex_
+  std::map<WorkerId, Standing> standings_;         // guarded by mutex_
   std::shared_ptr<const FleetSnapshot> snapshot_;  // guarded by mutex_
   std::atomic<uint64_t> version_{
       0};  // raised (release) after snapshot_ changed; pairs with version()

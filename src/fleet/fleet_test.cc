@@ -107,6 +107,41 @@ TEST_F(FleetTest, CountsHowOftenAWorkerBecameReady) {
   EXPECT_EQ(fleet_.Current()->Find(a)->lives, 2u);
 }
 
+TEST_F(FleetTest, DoesNotRouteToWhoIsHeldOrRefused) {
+  const WorkerId id = Add("http://a");
+  fleet_.SetMembership(id, Membership::kHeld);
+  Report(id, {"m"});
+  fleet_.SetHealthy(id);
+  EXPECT_EQ(fleet_.Current()->Find(id)->state, WorkerState::kProbing);
+  EXPECT_EQ(fleet_.Current()->routable(), 0u);
+  fleet_.SetMembership(id, Membership::kRefused, "block_size_conflict");
+  EXPECT_EQ(fleet_.Current()->Find(id)->state, WorkerState::kExcluded);
+  EXPECT_EQ(fleet_.Current()->Find(id)->cause, "block_size_conflict");
+  EXPECT_EQ(fleet_.Current()->routable(), 0u);
+  fleet_.SetUnhealthy(id, "gone");
+  EXPECT_EQ(fleet_.Current()->Find(id)->cause, "gone") << "what it is now, not what was decided";
+  fleet_.SetMembership(id, Membership::kAdmitted);
+  EXPECT_EQ(fleet_.Current()->Find(id)->state, WorkerState::kUnhealthy);
+  fleet_.SetHealthy(id);
+  EXPECT_EQ(fleet_.Current()->Find(id)->state, WorkerState::kReady);
+  EXPECT_EQ(fleet_.Current()->Find(id)->lives, 1u);
+}
+
+TEST_F(FleetTest, KnowsWhetherSomebodyMaySoonServeAModel) {
+  const WorkerId id = Add("http://a");
+  EXPECT_TRUE(fleet_.Current()->MaySoonServe("m")) << "it has not said what it serves";
+  fleet_.SetMembership(id, Membership::kHeld);
+  Report(id, {"m"});
+  fleet_.SetHealthy(id);
+  EXPECT_TRUE(fleet_.Current()->MaySoonServe("m"));
+  EXPECT_TRUE(fleet_.Current()->MaySoonServe(""));
+  EXPECT_FALSE(fleet_.Current()->MaySoonServe("n"));
+  fleet_.SetMembership(id, Membership::kRefused);
+  EXPECT_FALSE(fleet_.Current()->MaySoonServe("m"));
+  fleet_.SetUnhealthy(id, "gone");
+  EXPECT_FALSE(fleet_.Current()->MaySoonServe("m"));
+}
+
 TEST_F(FleetTest, FindsTheWorkersOfAModelAndAllOfThemForNoModel) {
   AddReady("http://a:1", {"m", "n"});
   AddReady("http://b:1", {"n"});

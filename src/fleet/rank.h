@@ -23,6 +23,8 @@ struct Rank {
   const uint32_t number;
   RankLoad load;
   EngineSpeed speed;
+  // Its events cannot be used: it is priced by load alone. Orders nothing else.
+  std::atomic<bool> doubted{false};
 };
 
 class RankTable {

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "base/text.h"
-#include "base/version.h"
 #include "codec/json.h"
 #include "codec/url.h"
+#include "gateway/health_page.h"
 #include "gateway/openai_error.h"
 
 namespace fathom {
@@ -20,58 +20,19 @@ Answer MethodNotAllowed(std::string_view allowed) {
   return answer;
 }
 
-void WriteKnown(JsonWriter& w, std::string_view key, uint64_t value) {
-  w.Key(key);
-  value == 0 ? w.Null() : w.Unsigned(value);
-}
-
-// What the engine says of itself; null is what it has not said.
-void WriteReport(JsonWriter& w, const WorkerReport& reported) {
-  const auto current = reported.Current();
-  const EngineReport report = current != nullptr ? *current : EngineReport{};
-  w.Key("engine");
-  current == nullptr ? w.Null() : w.String(Name(report.engine));
-  WriteKnown(w, "block_size", report.block_size);
-  w.Key("block_size_source");
-  report.block_size == 0 ? w.Null() : w.String("report");
-  WriteKnown(w, "kv_tokens", report.kv_tokens);
-  WriteKnown(w, "max_running", report.max_running);
-  WriteKnown(w, "batch_tokens", report.batch_tokens);
-  w.Key("prefix_caching");
-  report.prefix_caching ? w.Bool(*report.prefix_caching) : w.Null();
-  w.Key("load");
-  if (const auto load = report.TotalLoad()) {
-    w.BeginObject().Key("running").Unsigned(load->running).Key("waiting").Unsigned(load->waiting);
-    w.Key("cache_usage").Number(load->cache_usage).EndObject();
-  } else {
-    w.Null();
-  }
-  w.Key("report_age_seconds");
-  const auto published = reported.published();
-  published ? w.Number(Seconds(std::chrono::steady_clock::now() - *published)) : w.Null();
-}
-
-void WriteWorker(JsonWriter& w, const Member& member) {
-  const Worker& worker = *member.worker;
-  w.BeginObject().Key("id").Unsigned(worker.id().value());
-  w.Key("url").String(worker.spec().url);
-  w.Key("models").BeginArray();
-  for (const std::string& model : member.models) w.String(model);
+void WriteIds(JsonWriter& w, std::string_view key, const std::vector<WorkerId>& ids) {
+  w.Key(key).BeginArray();
+  for (const WorkerId id : ids) w.Unsigned(id.value());
   w.EndArray();
-  w.Key("state").String(Name(member.state));
-  w.Key("cause");
-  member.cause.empty() ? w.Null() : w.String(member.cause);
-  w.Key("circuit").String(worker.breaker.open() ? "open" : "closed");
-  w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
-  w.Key("requests").Unsigned(worker.requests.Value());
-  WriteReport(w, worker.report);
+}
+
+void WriteName(JsonWriter& w, const DnsWatch::NameState& name) {
+  w.BeginObject().Key("id").Unsigned(name.id.value()).Key("url").String(name.url);
+  WriteIds(w, "workers", name.workers);
+  WriteIds(w, "taken_out", name.taken_out);
+  w.Key("problem");
+  name.problem.empty() ? w.Null() : w.String(name.problem);
   w.EndObject();
-}
-
-void WriteWorkers(JsonWriter& w, const FleetSnapshot& fleet) {
-  w.Key("workers").BeginArray();
-  for (const Member& member : fleet.members()) WriteWorker(w, member);
-  w.EndArray();
 }
 
 // A worker entry, the same map as in the configuration file.
@@ -119,10 +80,10 @@ Answer AdminPages::Respond(const RequestHead& head, std::string_view path, std::
   const bool get = head.method == "GET" || head.method == "HEAD";
   if (path == "/live")
     return get ? Answer{.body = R"({"status":"live"})"} : MethodNotAllowed("GET");
-  if (path == "/ready") return get ? Ready() : MethodNotAllowed("GET");
+  if (path == "/ready") return get ? ReadyPage(context_) : MethodNotAllowed("GET");
   if (path == "/health") {
     if (!get) return MethodNotAllowed("GET");
-    return Health(scope == Scope::kAll && context_.admin_keys.Admits(head));
+    return HealthPage(context_, scope == Scope::kAll && context_.admin_keys.Admits(head));
   }
   if (path == "/metrics") {
     if (!get) return MethodNotAllowed("GET");
@@ -145,33 +106,6 @@ Answer AdminPages::Respond(const RequestHead& head, std::string_view path, std::
   }
   if (path.starts_with("/v1/")) return MethodNotAllowed("POST");
   return OpenAiError(404, "not_found", "there is nothing at this path");
-}
-
-Answer AdminPages::Ready() const {
-  if (context_.draining.load(std::memory_order_relaxed)) {
-    return {.status = 503, .body = R"({"status":"draining"})"};
-  }
-  if (context_.fleet.Current()->routable() == 0) {
-    return {.status = 503, .body = R"({"status":"no worker is ready"})"};
-  }
-  return {.body = R"({"status":"ready"})"};
-}
-
-Answer AdminPages::Health(bool with_workers) const {
-  const auto fleet = context_.fleet.Current();
-  const size_t ready = fleet->routable();
-  const std::string_view status = ready == 0                        ? "down"
-                                  : ready < fleet->members().size() ? "degraded"
-                                                                    : "ok";
-  JsonWriter w;
-  w.BeginObject().Key("status").String(status).Key("version").String(kVersion);
-  w.Key("draining").Bool(context_.draining.load(std::memory_order_relaxed));
-  w.Key("requests_in_flight").Int(context_.admission.inside());
-  w.Key("requests_waiting").Int(context_.admission.waiting());
-  w.Key("workers_ready").Unsigned(ready).Key("workers_total").Unsigned(fleet->members().size());
-  if (with_workers) WriteWorkers(w, *fleet);
-  w.EndObject();
-  return {.status = ready == 0 ? 503 : 200, .body = w.Take()};
 }
 
 // Each model once, as the first worker that serves it describes it.
@@ -209,7 +143,14 @@ Answer AdminPages::Workers(const RequestHead& head, std::string_view path, std::
   if (head.method != "GET") return MethodNotAllowed("GET, POST");
   JsonWriter w;
   w.BeginObject();
-  WriteWorkers(w, *context_.fleet.Current());
+  WriteWorkers(w, context_, *context_.fleet.Current());
+  const auto names = context_.dns_watch == nullptr ? std::vector<DnsWatch::NameState>()
+                                                   : context_.dns_watch->Names();
+  if (!names.empty()) {
+    w.Key("names").BeginArray();
+    for (const DnsWatch::NameState& name : names) WriteName(w, name);
+    w.EndArray();
+  }
   w.EndObject();
   return {.body = w.Take()};
 }
@@ -231,13 +172,15 @@ Answer AdminPages::Debug(const RequestHead& head, std::string_view path, std::st
 Answer AdminPages::AddWorker(std::string_view body) {
   const auto request = ReadWorkerRequest(body);
   if (!request) return OpenAiError(400, "bad_worker", request.error().what);
+  if (context_.dns_watch != nullptr && DnsWatch::IsName(request->url)) return AddName(*request);
   const auto url = Url::Parse(request->url);
   if (!url) return OpenAiError(400, "bad_worker", url.error().what, "url");
   if (context_.fleet.Current()->Find(WorkerId::OfUrl(url->ToString())) != nullptr) {
     return OpenAiError(409, "worker_exists",
                        fmt::format("worker {} is in the fleet already", url->ToString()), "url");
   }
-  const auto worker = context_.directory.Join(*request);
+  const auto worker = context_.dns_watch != nullptr ? context_.dns_watch->Join(*request)
+                                                    : context_.directory.Join(*request);
   if (!worker) return OpenAiError(400, "bad_worker", worker.error().what);
   JsonWriter w;
   w.BeginObject().Key("id").Unsigned((*worker)->id().value());
@@ -245,9 +188,22 @@ Answer AdminPages::AddWorker(std::string_view body) {
   return {.status = 201, .body = w.Take()};
 }
 
+// Its workers come with the first lookup, which nobody waits for here.
+Answer AdminPages::AddName(const WorkerRequest& request) {
+  const auto name = context_.dns_watch->Watch(request);
+  if (!name) return OpenAiError(400, "bad_worker", name.error().what, "url");
+  JsonWriter w;
+  WriteName(w, *name);
+  return {.status = 202, .body = w.Take()};
+}
+
 Answer AdminPages::RemoveWorker(std::string_view id) {
   const auto number = ParseDecimal(id);
-  if (!number || !context_.directory.Leave(WorkerId(*number))) {
+  const auto leave = [&](WorkerId worker) {
+    return context_.dns_watch != nullptr ? context_.dns_watch->Leave(worker)
+                                         : context_.directory.Leave(worker);
+  };
+  if (!number || !leave(WorkerId(*number))) {
     return OpenAiError(404, "no_such_worker", fmt::format("there is no worker '{}'", id));
   }
   return {.status = 204, .body = ""};

@@ -25,11 +25,10 @@ class AdminPages {
                  Scope scope);
   bool WantsBody(const RequestHead& head, std::string_view path, Scope scope) const;
   bool WantsExplanation(const RequestHead& head, std::string_view path, Scope scope) const;
-  Answer Ready() const;
-  Answer Health(bool with_workers) const;
   Answer Models(std::string_view path) const;
   Answer Workers(const RequestHead& head, std::string_view path, std::string_view body);
   Answer AddWorker(std::string_view body);
+  Answer AddName(const WorkerRequest& request);
   Answer RemoveWorker(std::string_view id);
   Answer Debug(const RequestHead& head, std::string_view path, std::string_view body);
 

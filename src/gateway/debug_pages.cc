@@ -226,6 +226,24 @@ Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body)
   co_return Answer{.body = w.Take()};
 }
 
+namespace {
+
+// Events that change nothing of what is known, by what is the matter with them.
+void CollectDropped(const FeedStatus& feed, const Labels& labels, Exposition& out) {
+  const auto add = [&](const char* reason, const FeedNumber& number) {
+    Labels with = labels;
+    with.emplace_back("reason", reason);
+    out.AddCounter("kv_router_dropped_events_total", "KV events that were left out, by reason",
+                   with, static_cast<double>(number.Get()));
+  };
+  add("block_size_mismatch", feed.mismatched_events);  // not the size in use
+  add("other_block_size", feed.other_block_size);      // not the size of the rank's other events
+  add("malformed", feed.malformed_events);
+  add("ignored", feed.ignored_events);
+}
+
+}  // namespace
+
 void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
                          const CacheIndex& index, Exposition& out) {
   out.AddGauge("kv_router_index_bytes", "Memory that the index of the workers' caches holds", {},
@@ -251,6 +269,7 @@ void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
     out.AddGauge("kv_router_feed_" #name, help, labels, static_cast<double>(feed->name.Get())); \
   }
     FATHOM_FEED_NUMBERS(FATHOM_EXPOSE)
+    CollectDropped(*feed, labels, out);
 #undef FATHOM_EXPOSE
   }
 }

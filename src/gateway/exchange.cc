@@ -106,7 +106,23 @@ Task<void> Exchange::Refuse(int status, std::string_view code, std::string_view 
   co_await responding;
 }
 
+// Nobody can serve it yet, but somebody who might is being asked: at the start, and after it while
+// the first worker of a model comes. True unless the client has left meanwhile.
+Task<bool> Exchange::AwaitFleet() {
+  constexpr Duration kLook = std::chrono::milliseconds(20);
+  const TimePoint deadline = Deadline(context_.options.fleet_wait);
+  while (selection_.AwaitsWorkers() && loop_.now() < deadline && !client_left_) {
+    co_await loop_.Sleep(kLook);
+  }
+  co_return !client_left_;
+}
+
 Task<void> Exchange::Serve() {
+  if (selection_.AwaitsWorkers()) {
+    auto awaiting = AwaitFleet();
+    const bool still_here = co_await awaiting;
+    if (!still_here) co_return;
+  }
   if (selection_.by_prompt()) {
     auto preparing = selection_.Prepare();
     const auto prepared = co_await preparing;

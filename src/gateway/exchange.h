@@ -49,6 +49,7 @@ class Exchange final : private HangupWatcher {
   void OnHangup() override;
 
   Task<bool> Enter();
+  Task<bool> AwaitFleet();
   Task<void> Serve();
   Task<void> Refuse(int status, std::string_view code, std::string_view message);
   Task<void> AnswerFailure();

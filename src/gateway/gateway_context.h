@@ -9,6 +9,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "discovery/directory.h"
+#include "discovery/dns_watch.h"
+#include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/fleet.h"
 #include "gateway/admission.h"
@@ -49,6 +51,7 @@ struct GatewayOptions {
   bool log_selections = true;
   bool routing_headers = true;
   Duration dispatch_timeout = std::chrono::seconds(60);  // in the line for a rank with room
+  Duration fleet_wait = std::chrono::seconds(10);        // for workers that are just being asked
   SteeringOptions steering;
   Duration tokenize_timeout = std::chrono::milliseconds(250);
   size_t tokenize_cache_bytes = size_t{64} << 20;
@@ -96,6 +99,8 @@ struct GatewayContext {
   // What is known of the workers' caches; null where nobody follows them.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;
+  const BlockSizes* sizes = nullptr;  // null: nobody has to agree on them
+  DnsWatch* dns_watch = nullptr;      // null: workers have URLs of their own only
   std::atomic<int64_t> reading{0};    // requests whose bodies are on their way
   std::atomic<bool> draining{false};  // set once, by the signal thread
 };

@@ -54,6 +54,11 @@ Selection::Selection(LoopRouter& router, const RequestHead& head, Route route,
   }
 }
 
+bool Selection::AwaitsWorkers() {
+  fleet_ = router_.fleet.Get();
+  return fleet_->Serving(fields_.model).empty() && fleet_->MaySoonServe(fields_.model);
+}
+
 Task<Result<void>> Selection::Prepare() {
   if (const Header* wish = head_.headers.Find(HeaderName::kFathomRouting)) {
     auto weights = Override(weights_, wish->value);

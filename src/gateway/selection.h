@@ -30,6 +30,9 @@ class Selection final : public AnswerWatcher {
   // Whether the mode looks at prompts, and this request has one.
   bool by_prompt() const { return by_prompt_; }
 
+  // Whether nobody can serve the request yet, but soon somebody may. Looks at the fleet anew.
+  bool AwaitsWorkers();
+
   // The next worker to try; null if there is none, then refusal() may know why.
   Worker* Pick();
 

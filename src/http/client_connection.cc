@@ -24,7 +24,7 @@ Task<Result<void>> ClientConnection::Open(const Endpoint& endpoint, Resolver& re
   }
   if (!socket_) co_return std::unexpected(std::move(last).In("connect"));
   if (endpoint.url.tls()) {
-    socket_->StartTls(*endpoint.tls, endpoint.url.host);
+    socket_->StartTls(*endpoint.tls, endpoint.Called().host);
     const IoResult shaken = co_await socket_->Handshake(deadline);
     if (!shaken.ok()) {
       co_return Fail(Blame::kPeer, "TLS handshake: {}",

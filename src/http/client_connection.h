@@ -21,6 +21,14 @@ namespace fathom {
 struct Endpoint {
   Url url;
   std::shared_ptr<const TlsClientContext> tls;  // for https
+  std::string name = {};                        // of the host, where the URL has its address
+
+  // The URL with the name that the server goes by, in certificates and Host headers.
+  Url Called() const {
+    Url called = url;
+    if (!name.empty()) called.host = name;
+    return called;
+  }
 };
 
 class ClientConnection final : private HangupWatcher {

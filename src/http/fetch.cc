@@ -18,7 +18,7 @@ Task<Result<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoint& 
   if (!opened) co_return std::unexpected(std::move(opened).error());
 
   std::string out;
-  AppendRequestHead(out, request.method, endpoint.url, request.path);
+  AppendRequestHead(out, request.method, endpoint.Called(), request.path);
   out += "connection: close\r\n";
   for (const auto& [name, value] : request.headers) {
     out.append(name).append(": ").append(value).append("\r\n");

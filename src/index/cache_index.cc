@@ -40,6 +40,7 @@ std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> 
   for (size_t i = 0; i < index_.shapes(); ++i) {
     const PrefixIndex& index = index_.at(i);
     if (i == readers_.size()) readers_.push_back(std::make_unique<IndexReader>(index));
+    if (index.ranks() == 0) continue;  // nobody has blocks of that shape any more
     const BlockShape shape = index.shape();
     KeyChain keys(tokens, shape, seed, keys_);
     const size_t most = shape.MostCached(tokens.size());

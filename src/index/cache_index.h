@@ -19,7 +19,7 @@ namespace fathom {
 class CacheIndex {
  public:
   // More kinds of blocks than a sane fleet has. They are not given back.
-  static constexpr size_t kMostShapes = 32;
+  static constexpr size_t kMostShapes = 128;
 
   CacheIndex(size_t max_bytes, uint64_t secret) : meter_(max_bytes), secret_(secret) {}
   ~CacheIndex();

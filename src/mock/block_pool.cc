@@ -1,5 +1,7 @@
 #include "mock/block_pool.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace fathom {
@@ -32,6 +34,10 @@ void BlockPool::Prepend(BlockId block) {
   blocks_[first].prev = block;
   blocks_[kNull].next = block;
   ++free_count_;
+}
+
+uint32_t BlockPool::BlocksFor(uint64_t tokens, uint32_t block_size) {
+  return static_cast<uint32_t>(std::max<uint64_t>((tokens + block_size - 1) / block_size, 1) + 1);
 }
 
 std::optional<BlockPool::BlockId> BlockPool::Find(BlockHash hash) const {

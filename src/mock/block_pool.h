@@ -24,6 +24,8 @@ class BlockPool {
   using BlockId = uint32_t;
 
   explicit BlockPool(uint32_t blocks);  // at least 2
+  // How many blocks hold so many tokens, with the reserved one.
+  static uint32_t BlocksFor(uint64_t tokens, uint32_t block_size);
 
   // The oldest block that holds the hash.
   std::optional<BlockId> Find(BlockHash hash) const;

@@ -105,10 +105,18 @@ bool EngineCore::ResetPrefixCache() {
   return true;
 }
 
-void EngineCore::Restart() {
+void EngineCore::Restart(uint32_t block_size) {
   while (!running_.empty()) Preempt(*running_.back());
   events_.clear();
   CHECK(pool_.Clear());
+  if (block_size > 0 && block_size != options_.block_size) Reshape(block_size);
+}
+
+void EngineCore::Reshape(uint32_t block_size) {
+  options_.num_blocks = BlockPool::BlocksFor(capacity_tokens(), block_size);
+  options_.block_size = block_size;
+  pool_ = BlockPool(options_.num_blocks);
+  for (const auto& [id, sequence] : sequences_) sequence->hashes.clear();
 }
 
 bool EngineCore::Step(EngineStep& out) {

@@ -88,8 +88,9 @@ class EngineCore {
   bool ResetPrefixCache();
 
   // As a process that died and came back: everything waits again, the cache is empty, and no event
-  // tells of it. Between steps.
-  void Restart();
+  // tells of it. Between steps. With a `block_size` other than 0 blocks have that many tokens from
+  // now on, and there are as many as hold at least what the cache held.
+  void Restart(uint32_t block_size = 0);
 
   // Of this prompt, how many tokens a request without adapter and salt would find in the cache now.
   uint64_t CachedTokens(std::span<const TokenId> prompt) const;
@@ -118,7 +119,9 @@ class EngineCore {
   void Emit(EngineStep& out);
   TokenId NextToken(const Sequence& sequence) const;
 
-  const EngineOptions options_;
+  void Reshape(uint32_t block_size);
+
+  EngineOptions options_;  // constant but for the shape of the cache, which a restart may change
   const TimingProfile& profile_;
   BlockPool pool_;
   SequenceId next_id_ = 1;

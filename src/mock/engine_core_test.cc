@@ -119,6 +119,33 @@ TEST(EngineCore, ForgetsEverythingInARestartAndStillAnswersEverybody) {
   EXPECT_THAT(core.pool().Content(), testing::UnorderedElementsAreArray(stored));
 }
 
+// In both directions: there is always room for those who were admitted before.
+TEST(EngineCore, ComesBackFromARestartWithOtherBlocks) {
+  for (const uint32_t size : {4u, 24u, 64u, 4096u}) {
+    EngineCore core({.block_size = 16, .num_blocks = 9}, Polynomial());
+    ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 100), .max_tokens = 28}));
+    size_t answered = 0;
+    EngineStep step;
+    for (int i = 0; i < 10 && core.Step(step); ++i) answered += step.outputs.size();
+    core.Restart(size);
+    EXPECT_EQ(core.options().block_size, size);
+    EXPECT_GE(core.capacity_tokens(), 128u);
+    size_t stored = 0;
+    while (core.Step(step)) {
+      answered += step.outputs.size();
+      for (const KvEvent& event : step.events) {
+        const auto& blocks = std::get<BlocksStored>(event);
+        EXPECT_EQ(blocks.block_size, size);
+        EXPECT_EQ(blocks.tokens.size(), blocks.hashes.size() * size);
+        stored += blocks.hashes.size();
+      }
+    }
+    EXPECT_EQ(answered, 28u);
+    EXPECT_EQ(stored, 127 / size) << "the last token is said, and nothing computed with it";
+    core.pool().CheckInvariants();
+  }
+}
+
 TEST(EngineCore, KeepsNamespacesApart) {
   EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
   ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1}));

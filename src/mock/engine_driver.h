@@ -103,7 +103,7 @@ class EngineDriver {
   void SetListener(Listener listener) { listener_ = std::move(listener); }
   bool ResetPrefixCache() { return core_.ResetPrefixCache(); }
   // As EngineCore's; inside the listener's call, or while nothing runs.
-  void Restart() { core_.Restart(); }
+  void Restart(uint32_t block_size) { core_.Restart(block_size); }
   // No step begins or ends from now on: whoever waits for tokens waits forever.
   void Freeze();
 

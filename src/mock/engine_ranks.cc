@@ -33,7 +33,9 @@ Result<std::unique_ptr<EngineRanks>> EngineRanks::Create(Loop& loop, const MockO
 
 void EngineRanks::Hear(size_t rank, const std::vector<KvEvent>& events) {
   if (on_kv_events_) on_kv_events_(rank, events);
-  if (feed_ && feed_->Publish(rank, events)) drivers_[rank]->Restart();
+  if (feed_ && feed_->Publish(rank, events)) {
+    drivers_[rank]->Restart(feed_->options().restart_block_size);
+  }
 }
 
 size_t EngineRanks::LeastLoaded() const {

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "codec/json.h"
+#include "mock/block_pool.h"
 
 namespace fathom {
 namespace {
@@ -53,10 +54,14 @@ Result<std::unique_ptr<EventFeed>> EventFeed::Create(Loop& loop, const MockOptio
 
 void EventFeed::OpenQueues(const MockOptions& options) {
   const size_t ranks = std::max(options.dp_size, 1u);
+  const uint64_t blocks = NumBlocksOf(options) - 1;
+  const uint32_t size = options_.restart_block_size;
+  const uint64_t later =
+      size == 0 ? blocks : BlockPool::BlocksFor(blocks * BlockSizeOf(options), size) - 1;
   for (size_t rank = 0; rank < ranks; ++rank) {
     const auto told = ranks > 1 ? std::optional<size_t>(rank) : std::nullopt;
-    queues_.push_back(std::make_unique<EventQueue>(
-        NumBlocksOf(options) - 1, MaxModelLength(options), options_.buffer_steps, told));
+    queues_.push_back(std::make_unique<EventQueue>(blocks, later, MaxModelLength(options),
+                                                   options_.buffer_steps, told));
   }
 }
 

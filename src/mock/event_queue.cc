@@ -6,18 +6,19 @@
 
 namespace fathom {
 
-EventQueue::EventQueue(uint64_t blocks, uint64_t window, size_t limit, std::optional<size_t> rank)
-    : blocks_(blocks), window_(window), limit_(limit), rank_(rank) {
-  Begin();
+EventQueue::EventQueue(uint64_t blocks, uint64_t blocks_after_restart, uint64_t window,
+                       size_t limit, std::optional<size_t> rank)
+    : blocks_after_restart_(blocks_after_restart), window_(window), limit_(limit), rank_(rank) {
+  Begin(blocks);
 }
 
-void EventQueue::Begin() {
+void EventQueue::Begin(uint64_t blocks) {
   next_ = 0;
   entries_.clear();
-  Push(EventWire::PolledCreated(blocks_));
+  Push(EventWire::PolledCreated(blocks));
 }
 
-void EventQueue::Restart() { Begin(); }
+void EventQueue::Restart() { Begin(blocks_after_restart_); }
 
 void EventQueue::Push(std::string data) {
   entries_.push_back({next_++, std::move(data)});

@@ -14,8 +14,9 @@ namespace fathom {
 
 class EventQueue final : public EventOutlet {
  public:
-  // `rank` is told only by engines that have several.
-  EventQueue(uint64_t blocks, uint64_t window, size_t limit, std::optional<size_t> rank);
+  // `rank` is told only by engines that have several. A restart may bring another number of blocks.
+  EventQueue(uint64_t blocks, uint64_t blocks_after_restart, uint64_t window, size_t limit,
+             std::optional<size_t> rank);
 
   void Add(const std::vector<KvEvent>& batch, BatchFate fate) override;
   void Restart() override;
@@ -29,10 +30,10 @@ class EventQueue final : public EventOutlet {
     std::string data;
   };
 
-  void Begin();
+  void Begin(uint64_t blocks);
   void Push(std::string data);
 
-  const uint64_t blocks_;
+  const uint64_t blocks_after_restart_;
   const uint64_t window_;
   const size_t limit_;
   const std::optional<size_t> rank_;

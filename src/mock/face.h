@@ -23,6 +23,9 @@ struct PageRequest {
   bool Is(std::string_view m, std::string_view p) const { return method == m && path == p; }
 };
 
+// A page on which some engine tells about itself; only these are late when reports are.
+bool IsReport(const PageRequest& request);
+
 // The answer, or nothing if the engine has no such page.
 //
 // vLLM  GET /metrics, /kv_event_sources, /server_info, /load, /ping; POST /reset_prefix_cache,
@@ -33,12 +36,16 @@ std::optional<Answer> VllmPage(const PageRequest& request, const MockOptions& op
 //         GET and POST /flush_cache; POST /tokenize, /v1/tokenize, /detokenize.
 std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& options,
                                  EngineRanks* ranks);
-// TensorRT-LLM  GET /metrics (statistics of the iterations since it was last read, as JSON),
+// TensorRT-LLM  GET /metrics (statistics of the iterations since it was last read, as JSON, where
+//               they are kept),
 //               /prometheus/metrics, /server_info; POST /kv_cache_events.
 std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& options,
                                  EngineRanks* ranks);
 
 // What the faces share.
+//
+// What the pages say a rank's blocks have, in tokens; 0: nothing.
+uint32_t ReportedBlockSize(const MockOptions& options, const EngineDriver& rank);
 Answer TokenizePage(std::string_view body, const MockOptions& options);
 Answer DetokenizePage(std::string_view body, std::string_view text_key);
 Answer MetricsAnswer(const Exposition& exposition);

@@ -87,11 +87,24 @@ Task<void> MockEngine::ServePage(ServerConnection& connection, std::string_view 
     if (!body) answer = Refuse(body.error());
     if (body) request.body = *body;
   }
+  if (options_.report_delay > Duration{} && IsReport(request)) {
+    auto lingering = Linger(connection);
+    const bool present = co_await lingering;
+    if (!present) co_return;
+  }
   if (!answer) answer = CommonPage(request);
   if (!answer) answer = FacePage(request);
   if (!answer) answer = JsonAnswer(404, R"({"detail":"Not Found"})");
   auto responding = connection.Respond(*answer);
   co_await responding;
+}
+
+Task<bool> MockEngine::Linger(ServerConnection& connection) {
+  Presence presence(connection.socket());
+  present_.insert(&presence);
+  const bool present = co_await presence.Until(loop_.now() + options_.report_delay);
+  present_.erase(&presence);
+  co_return present;
 }
 
 // A health check that goes through the engine.

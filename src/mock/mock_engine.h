@@ -55,6 +55,8 @@ class MockEngine final : public HttpHandler {
 
   Task<void> ServePage(ServerConnection& connection, std::string_view path);
   Task<void> ServeProbe(ServerConnection& connection);
+  // False: the client left.
+  Task<bool> Linger(ServerConnection& connection);
   std::optional<Answer> CommonPage(const PageRequest& request) const;
   std::optional<Answer> FacePage(const PageRequest& request);
   bool HasPostPage(std::string_view path) const;

@@ -34,12 +34,13 @@ struct KvEventOptions {
   size_t buffer_steps = 10000;              // batches to replay, or events to be polled
 
   // Faults.
-  uint64_t drop_every = 0;        // the Nth batch is not published; 0: none
-  uint64_t lose_every = 0;        // the Nth batch is neither published nor replayed; 0: none
-  Duration delay{};               // everything is so late
-  bool silent = false;            // nothing is published, nor replayed
-  uint32_t block_size_label = 0;  // claimed instead of the true one; 0: the true one
-  uint64_t restart_after = 0;     // batches; 0: never
+  uint64_t drop_every = 0;          // the Nth batch is not published; 0: none
+  uint64_t lose_every = 0;          // the Nth batch is neither published nor replayed; 0: none
+  Duration delay{};                 // everything is so late
+  bool silent = false;              // nothing is published, nor replayed
+  uint32_t block_size_label = 0;    // claimed instead of the true one; 0: the true one
+  uint64_t restart_after = 0;       // batches; 0: never
+  uint32_t restart_block_size = 0;  // tokens per block from then on; 0: as before
 };
 
 struct MockOptions {
@@ -56,7 +57,8 @@ struct MockOptions {
   uint32_t num_blocks = 0;      // per rank; 0: about kDefaultCapacity tokens
   uint32_t max_num_seqs = 256;
   uint32_t max_num_batched_tokens = 8192;
-  uint32_t dp_size = 1;  // ranks, each with its own scheduler and cache
+  uint32_t dp_size = 1;              // ranks, each with its own scheduler and cache
+  bool iteration_statistics = true;  // TensorRT-LLM: kept for GET /metrics
   KvEventOptions kv_events;
   // Hears what a step did to the cache of a rank, when the step is over, on the server's thread.
   std::function<void(size_t rank, const std::vector<KvEvent>&)> on_kv_events;
@@ -74,7 +76,9 @@ struct MockOptions {
   bool busy = false;              // 503
   bool refuse = false;            // every connection is closed at once
   Duration slow_start{};          // GET /health answers 503 for so long
-  uint64_t seed = 1;              // of the dice for the rates, and of the words of answers
+  std::optional<uint32_t> block_size_report;  // on its pages, instead of the true one; 0: none
+  Duration report_delay{};                    // those pages are so late
+  uint64_t seed = 1;  // of the dice for the rates, and of the words of answers
 };
 
 constexpr uint64_t kDefaultCapacity = 262144;  // tokens

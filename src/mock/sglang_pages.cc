@@ -19,7 +19,8 @@ void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ran
   const EngineDriver& driver = ranks.at(rank);
   const EngineStatistics now = driver.statistics();
   const BlockPool& pool = driver.core().pool();
-  const uint64_t page = BlockSizeOf(options);
+  const uint64_t page = driver.core().options().block_size;
+  const uint32_t reported = ReportedBlockSize(options, driver);
   const uint64_t used = (pool.usable_blocks() - pool.free_blocks()) * page;
   Labels of = {{"engine_type", "unified"}, {"model_name", options.models.front()}};
   const Labels process = of;
@@ -37,8 +38,10 @@ void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ran
   gauge("sglang:cache_hit_rate", "The prefix cache hit rate.", HitRate(now.counters));
   gauge("sglang:max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.",
         static_cast<double>(driver.core().capacity_tokens()));
-  gauge("sglang:page_size", "The page size of the KV cache.", static_cast<double>(page));
-  gauge("sglang:num_pages", "The number of pages.", static_cast<double>(pool.usable_blocks()));
+  if (reported > 0) {
+    gauge("sglang:page_size", "The page size of the KV cache.", reported);
+    gauge("sglang:num_pages", "The number of pages.", static_cast<double>(pool.usable_blocks()));
+  }
   gauge("sglang:context_len", "The context length.", static_cast<double>(MaxModelLength(options)));
   gauge("sglang:kv_used_tokens", "Tokens in use.", static_cast<double>(used));
   gauge("sglang:kv_available_tokens", "Tokens free and not cached.",
@@ -91,7 +94,9 @@ void AddEvents(JsonWriter& w, const MockOptions& options, const EngineRanks& ran
   w.Key("kv_events_config").String(EventsConfig(*feed)).Key("kv_events").BeginObject();
   w.Key("publisher").String("zmq").Key("endpoint_host").String(EventHost(*feed));
   w.Key("endpoint_port_base").Unsigned(feed->port(0)).Key("topic").String(feed->options().topic);
-  w.Key("block_size").Unsigned(BlockSizeOf(options)).Key("dp_size").Unsigned(ranks.size());
+  const uint32_t block_size = ReportedBlockSize(options, ranks.at(0));
+  if (block_size > 0) w.Key("block_size").Unsigned(block_size);
+  w.Key("dp_size").Unsigned(ranks.size());
   w.Key("replay_endpoint_port_base");
   if (feed->places(0).replay) {
     w.Unsigned(feed->replay_port(0));
@@ -102,10 +107,11 @@ void AddEvents(JsonWriter& w, const MockOptions& options, const EngineRanks& ran
 }
 
 std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
+  const uint32_t page = ReportedBlockSize(options, ranks.at(0));
   JsonWriter w;
   w.BeginObject().Key("model_path").String(options.models.front());
-  w.Key("served_model_name").String(options.models.front());
-  w.Key("page_size").Unsigned(BlockSizeOf(options));
+  w.Key("served_model_name").String(options.models.front()).Key("page_size");
+  page == 0 ? w.Null() : w.Unsigned(page);
   w.Key("max_total_num_tokens").Unsigned(ranks.at(0).core().capacity_tokens());
   w.Key("context_length").Unsigned(MaxModelLength(options));
   w.Key("max_running_requests").Unsigned(options.max_num_seqs);

@@ -19,7 +19,9 @@ void AddIteration(JsonWriter& w, const Iteration& iteration, const EngineDriver&
   w.Key("kvCacheStats").BeginObject().Key("maxNumBlocks").Unsigned(blocks);
   w.Key("freeNumBlocks").Unsigned(blocks - iteration.used_blocks);
   w.Key("usedNumBlocks").Unsigned(iteration.used_blocks);
-  w.Key("tokensPerBlock").Unsigned(BlockSizeOf(options)).EndObject();
+  const uint32_t block_size = ReportedBlockSize(options, driver);
+  if (block_size > 0) w.Key("tokensPerBlock").Unsigned(block_size);
+  w.EndObject();
   w.Key("inflightBatchingStats").BeginObject();
   w.Key("numGenRequests").Unsigned(iteration.decoding);
   w.Key("numCtxTokens").Unsigned(iteration.new_tokens).EndObject().EndObject();
@@ -27,6 +29,7 @@ void AddIteration(JsonWriter& w, const Iteration& iteration, const EngineDriver&
 
 // Reading drains it.
 std::string Iterations(const MockOptions& options, EngineRanks& ranks) {
+  if (!options.iteration_statistics) return "[]";
   JsonWriter w;
   w.BeginArray();
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -51,7 +54,8 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
   gauge("trtllm_num_requests_waiting", "Requests waiting.", static_cast<double>(now.waiting));
   if (now.counters.steps > 0) {
     const auto blocks = static_cast<double>(ranks.at(0).core().pool().usable_blocks());
-    gauge("trtllm_kv_cache_tokens_per_block", "Tokens per block.", BlockSizeOf(options));
+    const uint32_t block_size = ReportedBlockSize(options, ranks.at(0));
+    if (block_size > 0) gauge("trtllm_kv_cache_tokens_per_block", "Tokens per block.", block_size);
     gauge("trtllm_kv_cache_max_blocks", "Blocks.", blocks);
     gauge("trtllm_kv_cache_used_blocks", "Blocks in use.", blocks * now.cache_usage);
     gauge("trtllm_kv_cache_free_blocks", "Blocks not in use.", blocks * (1 - now.cache_usage));

@@ -22,9 +22,10 @@ std::string YesNo(bool value) { return value ? "True" : "False"; }
 // Values are what Python writes. The number of blocks is that of all ranks, the size in tokens that
 // of one.
 Labels CacheConfig(const MockOptions& options, const EngineRanks& ranks, size_t rank) {
-  const uint64_t tokens = ranks.at(rank).core().capacity_tokens();
+  const EngineCore& core = ranks.at(rank).core();
+  const uint64_t tokens = core.capacity_tokens();
   const uint64_t longest = MaxModelLength(options);
-  return {{"block_size", fmt::format("{}", BlockSizeOf(options))},
+  return {{"block_size", fmt::format("{}", ReportedBlockSize(options, ranks.at(rank)))},
           {"cache_dtype", "auto"},
           {"enable_prefix_caching", YesNo(true)},
           {"engine", fmt::format("{}", rank)},
@@ -33,7 +34,7 @@ Labels CacheConfig(const MockOptions& options, const EngineRanks& ranks, size_t 
            fmt::format("{:.2f}", static_cast<double>(tokens) / static_cast<double>(longest))},
           {"kv_cache_size_tokens", fmt::format("{}", tokens)},
           {"num_cpu_blocks", "None"},
-          {"num_gpu_blocks", fmt::format("{}", NumBlocksOf(options) * ranks.size())},
+          {"num_gpu_blocks", fmt::format("{}", uint64_t{core.options().num_blocks} * ranks.size())},
           {"num_gpu_blocks_override", "None"},
           {"prefix_caching_hash_algo", "sha256"},
           {"sliding_window", "None"},
@@ -65,6 +66,7 @@ void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ran
           all.generated_tokens);
   out.AddHistogram("vllm:time_to_first_token_seconds", "Time to first token in seconds.", of,
                    driver.first_token_times());
+  if (ReportedBlockSize(options, driver) == 0) return;
   out.AddGauge("vllm:cache_config_info", "Information of the LLMEngine CacheConfig",
                CacheConfig(options, ranks, rank), 1);
 }
@@ -116,12 +118,15 @@ std::string EventSources(const EngineRanks& ranks) {
 
 // The part of the configuration that a router could ask for, as of ?config_format=json.
 std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
+  const uint32_t block_size = ReportedBlockSize(options, ranks.at(0));
   JsonWriter w;
   w.BeginObject().Key("vllm_config").BeginObject();
   w.Key("model_config").BeginObject().Key("model").String(options.models.front());
   w.Key("max_model_len").Unsigned(MaxModelLength(options)).EndObject();
-  w.Key("cache_config").BeginObject().Key("block_size").Unsigned(BlockSizeOf(options));
-  w.Key("num_gpu_blocks").Unsigned(NumBlocksOf(options)).Key("enable_prefix_caching").Bool(true);
+  w.Key("cache_config").BeginObject().Key("block_size");
+  block_size == 0 ? w.Null() : w.Unsigned(block_size);
+  w.Key("num_gpu_blocks").Unsigned(ranks.at(0).core().options().num_blocks);
+  w.Key("enable_prefix_caching").Bool(true);
   w.EndObject().Key("parallel_config").BeginObject();
   w.Key("data_parallel_size").Unsigned(ranks.size()).EndObject().EndObject().EndObject();
   return w.Take();

@@ -2,74 +2,116 @@
 
 #include <netdb.h>
 
+#include <condition_variable>
+#include <coroutine>
+#include <deque>
+#include <mutex>
 #include <optional>
+#include <unordered_map>
 
 namespace fathom {
 
+// Where questions wait for the thread, and answers for those who ask again.
+struct Resolver::Desk {
+  struct Answer {
+    std::vector<Address> addresses;
+    TimePoint at;
+  };
+
+  std::mutex mutex;  // guards all below
+  std::condition_variable wake;
+  std::deque<Question*> questions;
+  std::unordered_map<std::string, Answer> answers;
+  bool looking = false;  // the thread waits for an answer from outside
+  bool stopping = false;
+};
+
 struct Resolver::Question {
-  Resolver& resolver;
+  Desk& desk;
   Loop& loop;
   std::string host;
+  bool fresh;  // an answer from earlier is none
   std::coroutine_handle<> waiting;
   std::optional<Result<std::vector<Address>>> answer;
 
   bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> handle) {
     waiting = handle;
-    const std::lock_guard lock(resolver.mutex_);
-    resolver.questions_.push_back(this);
-    resolver.wake_.notify_one();
+    const std::lock_guard lock(desk.mutex);
+    desk.questions.push_back(this);
+    desk.wake.notify_one();
   }
   void await_resume() const {}
 };
 
-Resolver::Resolver() : thread_([this] { Work(); }) {}
+Resolver::Resolver() : desk_(std::make_shared<Desk>()), thread_([desk = desk_] { Work(desk); }) {}
 
-Resolver::~Resolver() {
+Resolver::~Resolver() { Stop(); }
+
+void Resolver::Stop() {
+  if (!thread_.joinable()) return;
+  bool looking = false;
   {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    const std::lock_guard lock(desk_->mutex);
+    desk_->stopping = true;
+    looking = desk_->looking;
   }
-  wake_.notify_one();
-  thread_.join();
+  desk_->wake.notify_one();
+  looking ? thread_.detach() : thread_.join();
 }
 
 Task<Result<std::vector<Address>>> Resolver::Resolve(Loop& loop, std::string host, uint16_t port) {
+  std::vector<Address> known;
+  {
+    const std::lock_guard lock(desk_->mutex);
+    const auto answer = desk_->answers.find(host);
+    if (answer != desk_->answers.end() && loop.now() - answer->second.at < kTtl) {
+      known = answer->second.addresses;
+    }
+  }
+  for (Address& address : known) address = address.WithPort(port);
+  if (!known.empty()) co_return known;
+  auto putting = Put(loop, std::move(host), port, false);
+  auto found = co_await putting;
+  co_return found;
+}
+
+Task<Result<std::vector<Address>>> Resolver::Ask(Loop& loop, std::string host, uint16_t port) {
+  return Put(loop, std::move(host), port, true);
+}
+
+Task<Result<std::vector<Address>>> Resolver::Put(Loop& loop, std::string host, uint16_t port,
+                                                 bool fresh) {
   if (const auto numeric = Address::Numeric(host, port)) {
     co_return std::vector<Address>{*numeric};
   }
-  std::vector<Address> found;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto known = answers_.find(host);
-    if (known != answers_.end() && loop.now() - known->second.at < kTtl) {
-      found = known->second.addresses;
-    }
-  }
-  if (found.empty()) {
-    Question question{*this, loop, std::move(host), nullptr, std::nullopt};
-    co_await question;
-    if (!*question.answer) co_return std::unexpected(std::move(*question.answer).error());
-    found = **std::move(question.answer);
-  }
+  Question question{*desk_, loop, std::move(host), fresh, nullptr, std::nullopt};
+  co_await question;
+  if (!*question.answer) co_return std::unexpected(std::move(*question.answer).error());
+  std::vector<Address> found = **std::move(question.answer);
   for (Address& address : found) address = address.WithPort(port);
   co_return found;
 }
 
-void Resolver::Work() {
-  std::unique_lock lock(mutex_);
+void Resolver::Work(const std::shared_ptr<Desk>& desk) {
+  std::unique_lock lock(desk->mutex);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || !questions_.empty(); });
-    if (stopping_) return;
-    Question& question = *questions_.front();
-    questions_.pop_front();
+    desk->wake.wait(lock, [&] { return desk->stopping || !desk->questions.empty(); });
+    if (desk->stopping) return;
+    Question& question = *desk->questions.front();
+    desk->questions.pop_front();
+    const std::string host = question.host;
+    desk->looking = true;
     lock.unlock();
-    auto answer = Lookup(question.host);
+    auto answer = Lookup(host);
     lock.lock();
+    desk->looking = false;
+    if (desk->stopping) return;  // whoever asked may be gone
     if (answer) {
-      if (answers_.size() >= kMaxNames) answers_.clear();
-      answers_[question.host] = {*answer, std::chrono::steady_clock::now()};
-    } else if (const auto old = answers_.find(question.host); old != answers_.end()) {
+      if (desk->answers.size() >= kMaxNames) desk->answers.clear();
+      desk->answers[host] = {*answer, std::chrono::steady_clock::now()};
+    } else if (const auto old = desk->answers.find(host);
+               old != desk->answers.end() && !question.fresh) {
       answer = old->second.addresses;
     }
     question.answer.emplace(std::move(answer));

@@ -4,15 +4,13 @@
 //          and answers there. Numeric addresses never leave the loop.
 // Memory   Answers are kept for kTtl; a failed lookup of a name known earlier falls back to the old
 //          answer. At most kMaxNames names are kept.
+// Ending   Stop() does not wait for a name server: a lookup under way ends in its own time, on a
+//          thread that touches nothing of anybody's afterwards.
 #pragma once
 
-#include <condition_variable>
-#include <coroutine>
-#include <deque>
-#include <mutex>
+#include <memory>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,22 +30,21 @@ class Resolver {
   ~Resolver();
 
   Task<Result<std::vector<Address>>> Resolve(Loop& loop, std::string host, uint16_t port);
+  // Asks now, whatever is remembered: a name that cannot be found any more is an error.
+  Task<Result<std::vector<Address>>> Ask(Loop& loop, std::string host, uint16_t port);
+
+  // No question is answered afterwards. Before the loops that have asked are gone.
+  void Stop();
 
  private:
   struct Question;
-  struct Answer {
-    std::vector<Address> addresses;
-    TimePoint at;
-  };
+  struct Desk;
 
-  void Work();
-  Result<std::vector<Address>> Lookup(const std::string& host);
+  Task<Result<std::vector<Address>>> Put(Loop& loop, std::string host, uint16_t port, bool fresh);
+  static void Work(const std::shared_ptr<Desk>& desk);
+  static Result<std::vector<Address>> Lookup(const std::string& host);
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Question*> questions_;                  // guarded by mutex_
-  bool stopping_ = false;                            // guarded by mutex_
-  std::unordered_map<std::string, Answer> answers_;  // guarded by mutex_
+  const std::shared_ptr<Desk> desk_;  // shared with the thread, which may outlive the resolver
   std::thread thread_;
 };
 

@@ -60,6 +60,35 @@ TEST(Resolver, NamesTheNameItCannotFind) {
   EXPECT_NE(found.error().what.find("'no such host'"), std::string::npos) << found.error().what;
 }
 
+Task<void> AskInto(Resolver& resolver, Loop& loop, std::string host, Addresses& out) {
+  auto asking = resolver.Ask(loop, std::move(host), 7);
+  out = co_await asking;
+}
+
+Addresses AskNow(Resolver& resolver, const std::string& host) {
+  Loop loop;
+  Addresses out = Fail(Blame::kCaller, "never ran");
+  const auto start = [&] { return AskInto(resolver, loop, host, out); };
+  RunToEnd(loop, start);
+  return out;
+}
+
+TEST(Resolver, AsksForANameAnewAndForAnAddressNever) {
+  Resolver resolver;
+  for (int i = 0; i < 2; ++i) {
+    const auto found = AskNow(resolver, "localhost");
+    ASSERT_TRUE(found) << found.error().what;
+    ASSERT_FALSE(found->empty());
+    EXPECT_TRUE(found->front().loopback());
+    EXPECT_EQ(found->front().port(), 7);
+  }
+  EXPECT_FALSE(AskNow(resolver, "no such host"));
+  resolver.Stop();
+  const auto numeric = AskNow(resolver, "192.0.2.1");
+  ASSERT_TRUE(numeric);
+  EXPECT_EQ(numeric->front().ToString(), "192.0.2.1:7");
+}
+
 TEST(Resolver, AnswersSeveralLoopsAtOnce) {
   Resolver resolver;
   std::vector<std::unique_ptr<LoopThread>> threads;

@@ -82,7 +82,8 @@ void Steering::LookAt(std::span<const Place> places, size_t queued, TimePoint no
     RankView view{.rank = place.label()};
     view.slowness = place.rank->speed.SlownessBeside(world_.speed);
     view.load = place.rank->load.Look(now, unit * view.slowness);
-    view.trust = place.worker->report.prefix_caching().value_or(true) ? 1 : 0;
+    const bool caches = place.worker->report.prefix_caching().value_or(true);
+    view.trust = caches && !place.rank->doubted.load(std::memory_order_relaxed) ? 1 : 0;
     view.capacity = place.worker->report.kv_tokens();
     waiting += view.load.waiting;
     decision_.ranks.push_back(view);

@@ -47,7 +47,7 @@ def test_health_shows_what_each_engine_says(engine, simulated, serve):
     said = reported(router, worker, load)
     assert said["engine"] == engine
     assert said["block_size"] == 32
-    assert said["block_size_source"] == "report"
+    assert said["block_size_source"] in ("report", "events")
     # One block of the pool is reserved; vLLM counts it all the same.
     assert said["kv_tokens"] in (64 * 32, 65 * 32)
     assert said["max_running"] == ENGINES[engine].get("max_running")
@@ -110,7 +110,7 @@ def test_an_engine_that_cannot_say_serves_all_the_same(mock, serve):
 
 def test_nobody_is_asked_when_it_is_off(simulated, serve):
     worker = simulated()
-    router = serve("--engine-load-interval", "0", workers=[worker])
+    router = serve("--engine-load-interval", "0", "--router-mode", "round-robin", workers=[worker])
     assert router.chat().status == 200
     assert entry(router, worker)["engine"] is None
     assert not any(series.startswith("kv_router_engine_") for series, _ in router.metrics())
@@ -141,3 +141,22 @@ def test_a_worker_says_it_again_after_a_restart_with_another_block_size(engine, 
     second = simulated(engine=engine, block_size=64, port=first.port)
     again = reported(router, second, lambda said: said["block_size"] == 64)
     assert again["state"] == "ready"
+
+
+def test_trtllm_may_tell_its_blocks_on_its_other_page_only(simulated, serve):
+    worker = simulated(engine="trtllm", iter_stats="off")
+    router = serve("--engine-load-interval", "50ms", workers=[worker])
+    assert complete(worker).status == 200  # it knows only once it has run
+    said = reported(router, worker, lambda said: said["block_size"])
+    assert said["block_size"] == 32
+    assert said["kv_tokens"] == 64 * 32
+    assert worker.get("/metrics").json() == []
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_an_engine_that_leaves_its_block_size_out_is_known_all_the_same(engine, simulated, serve):
+    worker = simulated(engine=engine, block_size=16, block_size_report="none")
+    router = serve("--engine-load-interval", "50ms", workers=[worker])
+    said = reported(router, worker, lambda said: said["load"])
+    assert said["engine"] == engine
+    assert said["block_size"] is None

@@ -15,7 +15,7 @@ TOKENS = list(range(1, 14))  # three blocks, and the token that is always comput
 
 @pytest.fixture(scope="module")
 def router(shared_world):
-    return shared_world.serve()
+    return shared_world.serve("--block-size-conflict", "mixed")
 
 
 @pytest.fixture

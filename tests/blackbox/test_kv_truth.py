@@ -47,7 +47,9 @@ def router(shared_world, engines):
     entries = [engine.entry() if told_by == "operator" else {"url": engine.url}
                for (_, told_by, _), engine in engines.items()]
     config.write_text("workers:\n" + "".join(f"  - {json.dumps(entry)}\n" for entry in entries))
-    return shared_world.serve("--config", config, ready=len(entries))
+    # The captures have different block sizes, and are all of one model here.
+    return shared_world.serve("--config", config, "--block-size-conflict", "mixed",
+                              ready=len(entries))
 
 
 class Judge:

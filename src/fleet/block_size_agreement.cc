@@ -1,0 +1,481 @@
+#include "fleet/block_size_agreement.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace fathom {
+
+std::string_view Name(SizeSource source) {
+  switch (source) {
+    case SizeSource::kNone:
+      return "";
+    case SizeSource::kConfigured:
+      return "configured";
+    case SizeSource::kReport:
+      return "report";
+    case SizeSource::kEvents:
+      return "events";
+  }
+  std::unreachable();
+}
+
+// Who stands for a size. Those who were accepted before come first: newcomers do not overturn what
+// a running fleet has agreed on.
+struct BlockSizeAgreement::Votes {
+  uint32_t size = 0;
+  size_t settled_proven = 0;
+  size_t settled_claims = 0;
+  size_t other_proven = 0;
+  size_t other_claims = 0;
+
+  size_t proven() const { return settled_proven + other_proven; }
+  size_t all() const { return proven() + settled_claims + other_claims; }
+};
+
+// --- what is told
+
+BlockSizeAgreement::Peer* BlockSizeAgreement::Find(WorkerId id) {
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : &found->second;
+}
+
+const BlockSizeAgreement::Peer* BlockSizeAgreement::Find(WorkerId id) const {
+  const auto found = peers_.find(id);
+  return found == peers_.end() ? nullptr : &found->second;
+}
+
+void BlockSizeAgreement::Join(WorkerId id, std::string url, TimePoint now) {
+  const auto [at, added] = peers_.try_emplace(id);
+  if (!added) return;
+  Peer& peer = at->second;
+  peer.id = id;
+  peer.url = std::move(url);
+  peer.at_start = starting_;
+  peer.ranks[0].trust.since = now;
+  outcome_.admissions.emplace_back(id, Membership::kHeld);
+}
+
+void BlockSizeAgreement::Leave(WorkerId id, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr) return;
+  const std::vector<std::string> models = peer->models;
+  Detach(*peer);
+  peers_.erase(id);
+  TouchModels(models, now);
+}
+
+void BlockSizeAgreement::Detach(Peer& peer) {
+  for (const std::string& name : peer.models) {
+    const auto model = models_.find(name);
+    if (model == models_.end()) continue;
+    std::erase(model->second.peers, &peer);
+    if (model->second.peers.empty()) models_.erase(model);
+  }
+  peer.models.clear();
+}
+
+void BlockSizeAgreement::Serves(WorkerId id, std::vector<std::string> models, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || peer->models == models) return;
+  const std::vector<std::string> before = peer->models;
+  Detach(*peer);
+  peer->models = std::move(models);
+  for (const std::string& name : peer->models) models_[name].peers.push_back(peer);
+  TouchModels(before, now);
+  Touch(*peer, now);
+}
+
+void BlockSizeAgreement::Reported(WorkerId id, EngineKind engine, uint32_t size, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr) return;
+  if (peer->presence == Presence::kHere && peer->report == size) return;
+  if (peer->presence != Presence::kHere) {
+    peer->remembered = 0;
+    peer->silence_said = false;
+  }
+  // A worker that says something else than before has to be judged anew.
+  if (ProvenBy(*peer) == 0) peer->settled = false;
+  peer->presence = Presence::kHere;
+  peer->engine = engine;
+  peer->report = size;
+  if (fixed() && size != 0 && size != rules_.configured && peer->differing != size) {
+    peer->differing = size;
+    SizeRemark remark = About(SizeRemark::Kind::kReportDiffers, *peer);
+    remark.size = size;
+    remark.other = rules_.configured;
+    outcome_.remarks.push_back(std::move(remark));
+  }
+  if (!fixed() && size == 0 && ProvenBy(*peer) == 0 && !std::exchange(peer->silence_said, true)) {
+    outcome_.remarks.push_back(About(SizeRemark::Kind::kSilent, *peer));
+  }
+  for (const auto& [number, rank] : peer->ranks) NoticeStaleReport(*peer, number, rank.size);
+  Touch(*peer, now);
+}
+
+void BlockSizeAgreement::Failed(WorkerId id, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || peer->presence == Presence::kAway) return;
+  peer->presence = Presence::kAway;
+  peer->settled = false;
+  peer->stale = peer->differing = 0;
+  Admit(*peer, Membership::kHeld);
+  Touch(*peer, now);
+}
+
+void BlockSizeAgreement::Followed(WorkerId id, uint32_t rank, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || rank >= kMostRanks || peer->ranks.contains(rank)) return;
+  peer->ranks[rank].trust.since = now;
+  SetTrust(*peer, now);
+}
+
+void BlockSizeAgreement::Unfollowed(WorkerId id, uint32_t rank, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr) return;
+  Reset(id, rank, now);
+  if (rank != 0) peer->ranks.erase(rank);
+}
+
+bool BlockSizeAgreement::Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || rank >= kMostRanks) return false;
+  RankState& state = peer->ranks[rank];
+  if (state.size != size) {
+    state.size = size;
+    NoticeStaleReport(*peer, rank, size);
+    Touch(*peer, now);
+  }
+  const bool may = MayIndex(id, size);
+  if (!may) NoticeMismatch(*peer, rank, now);
+  return may;
+}
+
+// Once per connection. Who is refused has been told already.
+void BlockSizeAgreement::NoticeMismatch(Peer& peer, uint32_t rank, TimePoint now) {
+  if (peer.admission == Membership::kRefused || refused_to_start_) return;
+  RankState& state = peer.ranks[rank];
+  if (std::exchange(state.said, true)) return;
+  if (state.times_said >= kSaidFreely && now - state.last_said < kSaidRarely) return;
+  ++state.times_said;
+  state.last_said = now;
+  SizeRemark remark = About(SizeRemark::Kind::kMismatch, peer);
+  remark.rank = rank;
+  remark.size = state.size;
+  remark.other = ExpectedOf(peer.id);
+  outcome_.remarks.push_back(std::move(remark));
+}
+
+void BlockSizeAgreement::NoticeStaleReport(Peer& peer, uint32_t rank, uint32_t size) {
+  if (size == 0 || peer.report == 0 || size == peer.report || peer.stale == peer.report) return;
+  peer.stale = peer.report;
+  SizeRemark remark = About(SizeRemark::Kind::kStaleReport, peer);
+  remark.rank = rank;
+  remark.size = size;
+  remark.other = peer.report;
+  outcome_.remarks.push_back(std::move(remark));
+}
+
+void BlockSizeAgreement::Reset(WorkerId id, uint32_t rank, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || !peer->ranks.contains(rank)) return;
+  RankState& state = peer->ranks[rank];
+  state.said = false;
+  if (state.size == 0) return;
+  peer->remembered = std::exchange(state.size, 0);
+  // A report that events have not contradicted, and that they did not confirm either: the process
+  // that sent them is not the one that reports.
+  const bool another =
+      peer->report != 0 && peer->stale != peer->report && peer->report != peer->remembered;
+  if (another) peer->settled = false;
+  Touch(*peer, now);
+}
+
+void BlockSizeAgreement::Tick(TimePoint now, bool more) {
+  if (!starting_) return;
+  const bool waiting = more || std::ranges::any_of(peers_, [](const auto& entry) {
+                         return entry.second.presence == Presence::kAwaited;
+                       });
+  if (!waiting || now >= deadline_) EndStart(now);
+}
+
+// --- what follows from it
+
+uint32_t BlockSizeAgreement::ProvenBy(const Peer& peer) {
+  const auto proven =
+      std::ranges::find_if(peer.ranks, [](const auto& rank) { return rank.second.size != 0; });
+  return proven == peer.ranks.end() ? 0 : proven->second.size;
+}
+
+bool BlockSizeAgreement::Believable(const Model& model, const Peer& peer) {
+  if (peer.report == 0 || peer.stale == peer.report) return false;
+  bool contradicted = false;
+  for (const Peer* other : model.peers) {
+    if (other->engine != peer.engine || other->report != peer.report) continue;
+    if (ProvenBy(*other) == other->report) return true;
+    contradicted = contradicted || other->stale == other->report;
+  }
+  return !contradicted;
+}
+
+uint32_t BlockSizeAgreement::ClaimOf(const Model& model, const Peer& peer) const {
+  if (const uint32_t proven = ProvenBy(peer); proven != 0) return proven;
+  return Believable(model, peer) ? peer.report : 0;
+}
+
+std::vector<BlockSizeAgreement::Votes> BlockSizeAgreement::CountVotes(const Model& model) const {
+  std::vector<Votes> votes;
+  const auto of = [&](uint32_t size) -> Votes& {
+    const auto found = std::ranges::find(votes, size, &Votes::size);
+    return found != votes.end() ? *found : votes.emplace_back(Votes{.size = size});
+  };
+  for (const Peer* peer : model.peers) {
+    if (peer->presence != Presence::kHere) continue;
+    if (const uint32_t proven = ProvenBy(*peer); proven != 0) {
+      ++(peer->settled ? of(proven).settled_proven : of(proven).other_proven);
+    } else if (const uint32_t claim = ClaimOf(model, *peer); claim != 0) {
+      ++(peer->settled ? of(claim).settled_claims : of(claim).other_claims);
+    } else if (peer->settled && peer->remembered != 0) {
+      ++of(peer->remembered).settled_claims;
+    }
+  }
+  return votes;
+}
+
+// What changes for one may change it for all who serve the same models.
+void BlockSizeAgreement::Touch(Peer& peer, TimePoint now) {
+  if (refused_to_start_) return;
+  if (peer.models.empty()) Judge(peer, now);
+  TouchModels(std::vector<std::string>(peer.models), now);
+}
+
+void BlockSizeAgreement::TouchModels(const std::vector<std::string>& names, TimePoint now) {
+  if (refused_to_start_) return;
+  for (const std::string& name : names) {
+    const auto model = models_.find(name);
+    if (model == models_.end()) continue;
+    if (!starting_) Choose(name, model->second);
+  }
+  for (const std::string& name : names) {
+    const auto model = models_.find(name);
+    if (model == models_.end()) continue;
+    for (Peer* peer : model->second.peers) Judge(*peer, now);
+  }
+}
+
+void BlockSizeAgreement::EndStart(TimePoint now) {
+  starting_ = false;
+  if (agrees() && FindConflicts()) {
+    refused_to_start_ = true;
+    return;
+  }
+  for (auto& [name, model] : models_) Choose(name, model);
+  for (auto& [id, peer] : peers_) Judge(peer, now);
+}
+
+bool BlockSizeAgreement::FindConflicts() {
+  bool any = false;
+  for (const auto& [name, model] : models_) {
+    SizeRemark remark{.kind = SizeRemark::Kind::kConflictAtStart, .model = name};
+    bool differ = false;
+    for (const Peer* peer : model.peers) {
+      if (peer->presence != Presence::kHere) continue;
+      const uint32_t claim = ClaimOf(model, *peer);
+      if (claim == 0) continue;
+      const bool proven = ProvenBy(*peer) != 0;
+      remark.claims.push_back({.url = peer->url,
+                               .engine = peer->engine,
+                               .size = claim,
+                               .source = proven ? SizeSource::kEvents : SizeSource::kReport});
+      differ = differ || claim != remark.claims.front().size;
+    }
+    any = any || differ;
+    if (differ) outcome_.remarks.push_back(std::move(remark));
+  }
+  return any;
+}
+
+void BlockSizeAgreement::Choose(const std::string& name, Model& model) {
+  if (fixed()) return;
+  if (rules_.mixed) return NameCohorts(name, model);
+  const std::vector<Votes> votes = CountVotes(model);
+  const auto best = std::ranges::max_element(votes, {}, [&](const Votes& v) {
+    return std::tuple(v.settled_proven, v.settled_claims, v.size == model.size, v.other_proven,
+                      v.other_claims, ~v.size);
+  });
+  if (best == votes.end() || best->size == model.size) return;
+  model.size = best->size;
+  outcome_.remarks.push_back(
+      {.kind = SizeRemark::Kind::kAgreed,
+       .size = best->size,
+       .source = best->proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
+       .workers = best->all(),
+       .model = name});
+}
+
+void BlockSizeAgreement::NameCohorts(const std::string& name, Model& model) {
+  for (const Votes& votes : CountVotes(model)) {
+    if (std::ranges::find(model.cohorts, votes.size) != model.cohorts.end()) continue;
+    if (model.cohorts.size() >= kMostCounts) return;
+    model.cohorts.push_back(votes.size);
+    outcome_.remarks.push_back(
+        {.kind = SizeRemark::Kind::kCohort,
+         .size = votes.size,
+         .source = votes.proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
+         .workers = votes.all(),
+         .model = name});
+  }
+}
+
+uint32_t BlockSizeAgreement::ConflictOf(const Peer& peer) const {
+  if (!agrees()) return 0;
+  const bool proven = ProvenBy(peer) != 0;
+  if (!proven && peer.settled) return 0;  // it may be right; its first event will tell
+  for (const std::string& name : peer.models) {
+    const Model& model = models_.at(name);
+    const uint32_t claim = ClaimOf(model, peer);
+    if (claim != 0 && model.size != 0 && claim != model.size) return model.size;
+  }
+  return 0;
+}
+
+void BlockSizeAgreement::Judge(Peer& peer, TimePoint now) {
+  if (!starting_ && peer.presence == Presence::kHere) {
+    const uint32_t conflict = ConflictOf(peer);
+    if (conflict != 0 && peer.admission != Membership::kRefused) {
+      SizeRemark remark = About(SizeRemark::Kind::kRefused, peer);
+      remark.size = SizeOf(peer.id).size;
+      remark.source = SizeOf(peer.id).source;
+      remark.other = conflict;
+      outcome_.remarks.push_back(std::move(remark));
+      CountMismatch(peer.id, SizeOf(peer.id).size);
+    }
+    if (conflict == 0 && peer.admission == Membership::kRefused) {
+      outcome_.remarks.push_back(About(SizeRemark::Kind::kReadmitted, peer));
+    }
+    const bool known = SizeOf(peer.id).source >= SizeSource::kReport;
+    peer.settled = conflict == 0 && (peer.settled || known);
+    Admit(peer, conflict != 0 ? Membership::kRefused : Membership::kAdmitted);
+  }
+  SetTrust(peer, now);
+}
+
+void BlockSizeAgreement::Admit(Peer& peer, Membership admission) {
+  if (std::exchange(peer.admission, admission) == admission) return;
+  outcome_.admissions.emplace_back(peer.id, admission);
+}
+
+void BlockSizeAgreement::SetTrust(Peer& peer, TimePoint now) {
+  for (auto& [number, rank] : peer.ranks) {
+    const Trust next = TrustNow(peer, rank);
+    if (next.state == rank.trust.state && next.cause == rank.trust.cause) continue;
+    rank.trust = next;
+    rank.trust.since = now;
+    outcome_.trust.emplace_back(peer.id, number);
+    if (next.state >= TrustState::kDoubted) rank.trusted_size = 0;
+    if (next.state != TrustState::kTrusted) continue;
+    if (std::exchange(rank.trusted_size, rank.size) == rank.size) continue;
+    SizeRemark remark = About(SizeRemark::Kind::kTrusted, peer);
+    remark.rank = number;
+    remark.size = rank.size;
+    outcome_.remarks.push_back(std::move(remark));
+  }
+}
+
+Trust BlockSizeAgreement::TrustNow(const Peer& peer, const RankState& rank) const {
+  if (peer.presence == Presence::kAway) return {TrustState::kExcluded, TrustCause::kUnhealthy};
+  if (starting_ || peer.presence == Presence::kAwaited) return {TrustState::kProbing};
+  if (peer.admission == Membership::kRefused) {
+    return {TrustState::kExcluded, TrustCause::kBlockSizeConflict};
+  }
+  if (rank.size == 0) return {TrustState::kLearning};
+  if (MayIndex(peer.id, rank.size)) return {TrustState::kTrusted};
+  return {TrustState::kDoubted, TrustCause::kBlockSizeMismatch};
+}
+
+SizeRemark BlockSizeAgreement::About(SizeRemark::Kind kind, const Peer& peer) const {
+  return {.kind = kind,
+          .worker = peer.id,
+          .url = peer.url,
+          .engine = peer.engine,
+          .model = peer.models.empty() ? "" : peer.models.front()};
+}
+
+// --- what is asked
+
+bool BlockSizeAgreement::MayIndex(WorkerId id, uint32_t size) const {
+  if (fixed()) return size == rules_.configured;
+  const Peer* const peer = Find(id);
+  if (peer == nullptr) return false;
+  if (rules_.mixed) return true;
+  if (peer->admission == Membership::kRefused || refused_to_start_) return false;
+  return std::ranges::all_of(peer->models, [&](const std::string& name) {
+    const uint32_t agreed = models_.at(name).size;
+    return agreed == 0 || agreed == size;
+  });
+}
+
+void BlockSizeAgreement::CountMismatch(WorkerId id, uint32_t size) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr) return;
+  const std::pair key(ExpectedOf(id), size);
+  if (peer->mismatches.size() >= kMostCounts && !peer->mismatches.contains(key)) return;
+  ++peer->mismatches[key];
+}
+
+std::vector<std::string> BlockSizeAgreement::awaited() const {
+  std::vector<std::string> urls;
+  for (const auto& [id, peer] : peers_) {
+    if (peer.presence == Presence::kAwaited) urls.push_back(peer.url);
+  }
+  return urls;
+}
+
+Membership BlockSizeAgreement::MembershipOf(WorkerId id) const {
+  const Peer* const peer = Find(id);
+  return peer == nullptr ? Membership::kHeld : peer->admission;
+}
+
+BlockSizeAgreement::Known BlockSizeAgreement::SizeOf(WorkerId id, uint32_t rank) const {
+  const Peer* const peer = Find(id);
+  if (peer == nullptr) return {};
+  const auto found = peer->ranks.find(rank);
+  if (found != peer->ranks.end() && found->second.size != 0) {
+    return {found->second.size, SizeSource::kEvents};
+  }
+  return SizeOf(id);
+}
+
+BlockSizeAgreement::Known BlockSizeAgreement::SizeOf(WorkerId id) const {
+  const Peer* const peer = Find(id);
+  if (peer == nullptr) return {};
+  if (const uint32_t proven = ProvenBy(*peer); proven != 0) return {proven, SizeSource::kEvents};
+  if (peer->report != 0) return {peer->report, SizeSource::kReport};
+  if (fixed()) return {rules_.configured, SizeSource::kConfigured};
+  return {};
+}
+
+uint32_t BlockSizeAgreement::ExpectedOf(WorkerId id) const {
+  if (fixed()) return rules_.configured;
+  const Peer* const peer = Find(id);
+  if (peer == nullptr || rules_.mixed) return 0;
+  for (const std::string& name : peer->models) {
+    if (const uint32_t agreed = models_.at(name).size; agreed != 0) return agreed;
+  }
+  return 0;
+}
+
+Trust BlockSizeAgreement::TrustOf(WorkerId id, uint32_t rank) const {
+  const Peer* const peer = Find(id);
+  if (peer == nullptr) return {};
+  const auto found = peer->ranks.find(rank);
+  if (found != peer->ranks.end()) return found->second.trust;
+  return TrustNow(*peer, {});
+}
+
+const BlockSizeAgreement::Counts& BlockSizeAgreement::MismatchesOf(WorkerId id) const {
+  static const Counts kNone;
+  const Peer* const peer = Find(id);
+  return peer == nullptr ? kNone : peer->mismatches;
+}
+
+}  // namespace fathom

@@ -1,0 +1,492 @@
+#include "fleet/block_size_agreement.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fleet/block_size_words.h"
+
+namespace fathom {
+namespace {
+
+using Kind = SizeRemark::Kind;
+using std::chrono::seconds;
+
+constexpr TimePoint kBegin{seconds(1000)};
+
+std::string_view Name(Kind kind) {
+  constexpr std::string_view kNames[] = {"agreed",   "cohort", "silent",  "report differs",
+                                         "mismatch", "stale",  "refused", "readmitted",
+                                         "conflict", "trusted"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+// What happens to a fleet whose workers are called a, b, c... and serve one model.
+class Story {
+ public:
+  explicit Story(const BlockSizeRules& rules = {}) : agreement_(rules, kBegin) {}
+
+  Story& Joins(char w, std::string model = "m") {
+    agreement_.Join(Id(w), Url(w), now_);
+    agreement_.Serves(Id(w), {std::move(model)}, now_);
+    return *this;
+  }
+  Story& Reports(char w, uint32_t size, EngineKind engine = EngineKind::kVllm) {
+    agreement_.Reported(Id(w), engine, size, now_);
+    return *this;
+  }
+  Story& Fails(char w) {
+    agreement_.Failed(Id(w), now_);
+    return *this;
+  }
+  Story& Leaves(char w) {
+    agreement_.Leave(Id(w), now_);
+    return *this;
+  }
+  Story& Proves(char w, uint32_t size, uint32_t rank = 0) {
+    indexed_ = agreement_.Proven(Id(w), rank, size, now_);
+    return *this;
+  }
+  Story& Resets(char w, uint32_t rank = 0) {
+    agreement_.Reset(Id(w), rank, now_);
+    return *this;
+  }
+  Story& Passes(Duration time) {
+    now_ += time;
+    return Ticks();
+  }
+  Story& Ticks(bool more = false) {
+    agreement_.Tick(now_, more);
+    return *this;
+  }
+  // Everybody there, with these reports, and the start is over.
+  Story& Starts(std::vector<std::pair<char, uint32_t>> reports) {
+    for (const auto& [w, size] : reports) Joins(w);
+    for (const auto& [w, size] : reports) Reports(w, size);
+    return Ticks();
+  }
+
+  // What was said since the last call: "agreed 16", "refused b 32 (16)".
+  std::vector<std::string> Said() {
+    std::vector<std::string> said;
+    for (const SizeRemark& r : agreement_.Take().remarks) {
+      std::string text{Name(r.kind)};
+      if (!r.url.empty()) text += std::string(" ") + r.url.back();
+      if (r.rank != 0) text += "/" + std::to_string(r.rank);
+      if (r.size != 0) text += " " + std::to_string(r.size);
+      if (r.other != 0) text += " (" + std::to_string(r.other) + ")";
+      if (r.kind == Kind::kAgreed && r.source == SizeSource::kEvents) text += " by events";
+      said.push_back(text);
+    }
+    return said;
+  }
+  bool indexed() const { return indexed_; }
+  Membership Of(char w) const { return agreement_.MembershipOf(Id(w)); }
+  Trust TrustOf(char w, uint32_t rank = 0) const { return agreement_.TrustOf(Id(w), rank); }
+  BlockSizeAgreement& agreement() { return agreement_; }
+
+  static WorkerId Id(char w) { return WorkerId(static_cast<uint64_t>(w)); }
+  static std::string Url(char w) { return std::string("http://") + w; }
+
+ private:
+  BlockSizeAgreement agreement_;
+  TimePoint now_ = kBegin;
+  bool indexed_ = false;
+};
+
+using Lines = std::vector<std::string>;
+
+// --- the contract, row by row
+
+TEST(BlockSizeAgreement, TakesWhatEveryWorkerReports) {
+  Story story;
+  story.Joins('a').Joins('b').Reports('a', 32).Ticks();
+  EXPECT_TRUE(story.agreement().starting());
+  EXPECT_EQ(story.Of('a'), Membership::kHeld) << "nobody is admitted before all have reported";
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kProbing);
+  EXPECT_EQ(story.agreement().awaited(), Lines({"http://b"}));
+  story.Reports('b', 32).Ticks();
+  EXPECT_EQ(story.Said(), Lines({"agreed 32"}));
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kLearning);
+  story.Proves('a', 32);
+  EXPECT_TRUE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines({"trusted a 32"}));
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kTrusted);
+  EXPECT_EQ(story.TrustOf('b').state, TrustState::kLearning);
+}
+
+TEST(BlockSizeAgreement, ServesByLoadWhoCannotReportUntilItsFirstEvent) {
+  Story story;
+  story.Starts({{'a', 0}});
+  EXPECT_EQ(story.Said(), Lines({"silent a"}));
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted) << "its events need a first request";
+  story.Reports('a', 0).Proves('a', 64);
+  EXPECT_EQ(story.Said(), Lines({"agreed 64 by events", "trusted a 64"}));
+}
+
+TEST(BlockSizeAgreement, WaitsNoLongerThanItMust) {
+  Story story({.wait = seconds(3)});
+  story.Joins('a').Joins('b').Reports('a', 16).Passes(seconds(2));
+  EXPECT_TRUE(story.agreement().starting());
+  story.Passes(seconds(1));
+  EXPECT_FALSE(story.agreement().starting());
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+  EXPECT_EQ(story.Of('b'), Membership::kHeld) << "it is still being asked";
+  story.Reports('b', 16);
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, DoesNotWaitForWhoHasFailed) {
+  Story story;
+  story.Joins('a').Joins('b').Reports('a', 16).Fails('b').Ticks();
+  EXPECT_FALSE(story.agreement().starting());
+  EXPECT_EQ(story.TrustOf('b').cause, TrustCause::kUnhealthy);
+}
+
+TEST(BlockSizeAgreement, WaitsForNamesThatAreStillLookedUp) {
+  Story story;
+  story.Ticks(true);
+  EXPECT_TRUE(story.agreement().starting());
+  story.Starts({{'a', 16}, {'b', 32}});
+  EXPECT_TRUE(story.agreement().refused_to_start());
+}
+
+TEST(BlockSizeAgreement, RefusesToStartWhenWorkersDisagree) {
+  Story story;
+  story.Joins('a').Joins('b').Joins('c').Joins('z', "another");
+  story.Reports('a', 16).Reports('b', 32, EngineKind::kTrtllm).Reports('c', 0).Reports('z', 64);
+  story.Ticks();
+  EXPECT_TRUE(story.agreement().refused_to_start());
+  const auto outcome = story.agreement().Take();
+  ASSERT_EQ(outcome.remarks.size(), 2u);  // and that c is silent
+  const SizeRemark& remark = outcome.remarks.back();
+  EXPECT_EQ(remark.kind, Kind::kConflictAtStart);
+  const std::vector<SizeRemark::Claim> claims = {
+      {"http://a", EngineKind::kVllm, 16, SizeSource::kReport},
+      {"http://b", EngineKind::kTrtllm, 32, SizeSource::kReport}};
+  EXPECT_EQ(remark.claims, claims);
+  for (const char w : {'a', 'b', 'c', 'z'}) EXPECT_EQ(story.Of(w), Membership::kHeld);
+  story.Reports('b', 16);
+  EXPECT_EQ(story.Said(), Lines()) << "it is over";
+}
+
+TEST(BlockSizeAgreement, ServesEachModelWithItsOwnSize) {
+  Story story;
+  story.Joins('a', "m").Joins('b', "n").Reports('a', 16).Reports('b', 32).Ticks();
+  EXPECT_EQ(story.Said(), Lines({"agreed 16", "agreed 32"}));
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, HasACohortForEachSizeInAMixedFleet) {
+  Story story({.mixed = true});
+  story.Starts({{'a', 16}, {'b', 32}, {'c', 16}});
+  EXPECT_EQ(story.Said(), Lines({"cohort 16", "cohort 32"}));
+  story.Proves('a', 16).Proves('b', 32);
+  EXPECT_EQ(story.Said(), Lines({"trusted a 16", "trusted b 32"}));
+  story.Joins('d').Reports('d', 2096);
+  EXPECT_EQ(story.Said(), Lines({"cohort 2096"}));
+  EXPECT_EQ(story.Of('d'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, DoesNotAdmitWhoDisagreesWithARunningFleet) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}}).Said();
+  story.Joins('c').Reports('c', 32);
+  EXPECT_EQ(story.Said(), Lines({"refused c 32 (16)"}));
+  EXPECT_EQ(story.Of('c'), Membership::kRefused);
+  EXPECT_EQ(story.TrustOf('c').cause, TrustCause::kBlockSizeConflict);
+  EXPECT_EQ(story.agreement().MismatchesOf(Story::Id('c')).at({16, 32}), 1u);
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted) << "the running fleet is untouched";
+  story.Proves('c', 32);
+  EXPECT_FALSE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines()) << "it has been said";
+}
+
+TEST(BlockSizeAgreement, DoesNotKeepWhoShowsOnlyByEventsThatItDisagrees) {
+  Story story;
+  story.Starts({{'a', 16}}).Said();
+  story.Joins('b').Reports('b', 0);
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+  story.Proves('b', 32);
+  EXPECT_FALSE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines({"silent b", "refused b 32 (16)"}));
+  story.Proves('a', 16);
+  EXPECT_TRUE(story.indexed()) << "a newcomer does not overturn what was reported before";
+}
+
+TEST(BlockSizeAgreement, AdmitsManyNewcomersOnlyOnceNobodyHasTheOldSize) {
+  Story story;
+  story.Starts({{'a', 16}}).Said();
+  for (const char w : {'b', 'c', 'd'}) story.Joins(w).Reports(w, 32);
+  for (const char w : {'b', 'c', 'd'}) EXPECT_EQ(story.Of(w), Membership::kRefused);
+  story.Said();
+  story.Leaves('a');
+  EXPECT_EQ(story.Said(), Lines({"agreed 32", "readmitted b", "readmitted c", "readmitted d"}));
+}
+
+TEST(BlockSizeAgreement, ObeysASettingAndWarnsAboutAReportThatDiffers) {
+  Story story({.configured = 16});
+  story.Starts({{'a', 32}, {'b', 16}});
+  EXPECT_EQ(story.Said(), Lines({"report differs a 32 (16)"}));
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted) << "it is served, by load";
+  story.Reports('a', 32);
+  EXPECT_EQ(story.Said(), Lines()) << "once";
+  story.Proves('b', 16);
+  EXPECT_TRUE(story.indexed());
+}
+
+TEST(BlockSizeAgreement, SaysTheMismatchOncePerRankAndConnection) {
+  Story story({.configured = 16});
+  story.Starts({{'a', 0}}).Said();
+  story.Proves('a', 32).Proves('a', 32);
+  EXPECT_FALSE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines({"mismatch a 32 (16)"}));
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kDoubted);
+  EXPECT_EQ(story.TrustOf('a').cause, TrustCause::kBlockSizeMismatch);
+  story.Proves('a', 32, 1);
+  EXPECT_EQ(story.Said(), Lines({"mismatch a/1 32 (16)"}));
+  story.Resets('a').Proves('a', 32);
+  EXPECT_EQ(story.Said(), Lines({"mismatch a 32 (16)"}));
+  story.Resets('a').Proves('a', 16);
+  EXPECT_EQ(story.Said(), Lines({"trusted a 16"}));
+}
+
+TEST(BlockSizeAgreement, SaysRarelyWhatHappensOverAndOver) {
+  Story story({.configured = 16});
+  story.Starts({{'a', 0}}).Said();
+  for (int i = 0; i < 1000; ++i) story.Resets('a').Proves('a', 32);
+  EXPECT_EQ(story.Said().size(), BlockSizeAgreement::kSaidFreely);
+  story.Passes(BlockSizeAgreement::kSaidRarely).Resets('a').Proves('a', 32);
+  EXPECT_EQ(story.Said(), Lines({"mismatch a 32 (16)"}));
+}
+
+TEST(BlockSizeAgreement, BeginsAnewForAWorkerThatRestartsWithAnotherSize) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}}).Proves('a', 16).Proves('b', 16).Said();
+  story.Resets('b').Fails('b').Reports('b', 64);
+  EXPECT_EQ(story.Said(), Lines({"refused b 64 (16)"}));
+  story.Fails('b').Reports('b', 16);
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+  story.Proves('b', 16);
+  EXPECT_EQ(story.Said(), Lines({"trusted b 16"}));
+}
+
+TEST(BlockSizeAgreement, NoticesARestartByEventsAlone) {
+  Story story;
+  story.Starts({{'a', 0}, {'b', 0}}).Proves('a', 16).Proves('b', 16).Said();
+  story.Resets('b').Proves('b', 64);
+  EXPECT_EQ(story.Said(), Lines({"refused b 64 (16)"}));
+  story.Resets('b').Proves('b', 16);
+  EXPECT_EQ(story.Said(), Lines({"readmitted b", "trusted b 16"}));
+}
+
+TEST(BlockSizeAgreement, LetsTheOnlyWorkerHaveAnySize) {
+  Story story;
+  story.Starts({{'a', 16}}).Proves('a', 16).Said();
+  story.Resets('a').Reports('a', 32).Proves('a', 32);
+  EXPECT_EQ(story.Said(), Lines({"agreed 32", "trusted a 32"}));
+  EXPECT_TRUE(story.indexed());
+}
+
+// --- reports that are wrong
+
+TEST(BlockSizeAgreement, BelievesEventsMoreThanReports) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}}).Said();
+  story.Proves('a', 32);
+  EXPECT_TRUE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines({"stale a 32 (16)", "agreed 32 by events", "trusted a 32"}));
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted) << "its report may be as wrong";
+  story.Proves('b', 32);
+  EXPECT_EQ(story.Said(), Lines({"stale b 32 (16)", "trusted b 32"}));
+}
+
+TEST(BlockSizeAgreement, DoesNotHoldTheSameStaleReportAgainstANewcomer) {
+  Story story;
+  story.Starts({{'a', 16}}).Proves('a', 32).Said();
+  story.Joins('b').Reports('b', 16);
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+  EXPECT_EQ(story.Said(), Lines());
+  story.Joins('c').Reports('c', 16, EngineKind::kSglang);
+  EXPECT_EQ(story.Said(), Lines({"refused c 16 (32)"})) << "another engine's word is good";
+}
+
+TEST(BlockSizeAgreement, FollowsTheMostWhenOneReportIsStale) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}, {'c', 16}}).Said();
+  story.Proves('a', 32).Proves('b', 16);
+  EXPECT_TRUE(story.indexed());
+  const Lines said = story.Said();
+  EXPECT_EQ(said.back(), "trusted b 16");
+  EXPECT_EQ(story.Of('a'), Membership::kRefused);
+  EXPECT_EQ(story.Of('c'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, SaysOnceThatAReportIsStaleAcrossGaps) {
+  Story story;
+  story.Starts({{'a', 16}}).Proves('a', 32).Said();
+  story.Resets('a').Proves('a', 32);
+  EXPECT_EQ(story.Said(), Lines());
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kTrusted);
+}
+
+TEST(BlockSizeAgreement, UsesEventsThatCameDuringTheStart) {
+  Story story;
+  story.Joins('a').Joins('b').Proves('a', 32).Reports('a', 16).Reports('b', 32).Ticks();
+  EXPECT_FALSE(story.agreement().refused_to_start());
+  const Lines said = story.Said();
+  EXPECT_EQ(std::ranges::count(said, "agreed 32 by events"), 1);
+}
+
+TEST(BlockSizeAgreement, DoubtsOneRankOfAWorkerThatDiffersFromItsOthers) {
+  Story story;
+  story.Starts({{'a', 16}}).Proves('a', 16, 0).Said();
+  story.Proves('a', 32, 1);
+  EXPECT_FALSE(story.indexed());
+  EXPECT_EQ(story.TrustOf('a', 0).state, TrustState::kTrusted);
+  EXPECT_EQ(story.TrustOf('a', 1).state, TrustState::kDoubted);
+}
+
+TEST(BlockSizeAgreement, BoundsWhatAWorkerMakesItRemember) {
+  Story story({.configured = 16});
+  story.Starts({{'a', 16}});
+  for (uint32_t i = 0; i < 10'000; ++i) {
+    story.agreement().Proven(Story::Id('a'), i, 32, kBegin);
+    story.agreement().CountMismatch(Story::Id('a'), i);
+  }
+  EXPECT_LE(story.agreement().MismatchesOf(Story::Id('a')).size(), BlockSizeAgreement::kMostCounts);
+  EXPECT_LE(story.Said().size(), BlockSizeAgreement::kMostRanks + 1);
+}
+
+// --- words
+
+TEST(BlockSizeWords, AreThoseThatUsersAskedFor) {
+  SizeRemark remark{
+      .kind = Kind::kMismatch, .engine = EngineKind::kTrtllm, .size = 32, .other = 16};
+  EXPECT_EQ(WordsOf(remark),
+            "Frontend KV block size (16) does not match worker block size (32).\n"
+            "Set DYN_KV_CACHE_BLOCK_SIZE=32 on the frontend or configure tokens_per_block=16 on "
+            "workers.\n"
+            "KV-aware routing will not function until block sizes match.");
+  remark.engine = EngineKind::kVllm;
+  EXPECT_NE(WordsOf(remark).find("or configure --block-size 16 on workers."), std::string::npos);
+  remark.engine = EngineKind::kSglang;
+  EXPECT_NE(WordsOf(remark).find("or configure --page-size 16 on workers."), std::string::npos);
+  remark = {.kind = Kind::kAgreed, .size = 32, .source = SizeSource::kReport};
+  EXPECT_EQ(WordsOf(remark), "Auto-configured KV block size to 32 (from worker reports)");
+}
+
+// --- any order
+
+struct Rig {
+  BlockSizeAgreement agreement;
+  std::map<std::pair<char, uint32_t>, uint32_t> truth;  // what the rank's events say now
+  std::set<char> joined;
+};
+
+// The invariants that no order of events may break.
+void Check(Rig& rig, std::map<std::string, int>& said) {
+  const auto outcome = rig.agreement.Take();
+  for (const SizeRemark& remark : outcome.remarks) {
+    const bool repeats = remark.kind == Kind::kMismatch || remark.kind == Kind::kTrusted;
+    if (!repeats) continue;
+    const std::string key = std::string(Name(remark.kind)) + remark.url + "/" +
+                            std::to_string(remark.rank) + "=" + std::to_string(remark.size);
+    if (remark.kind == Kind::kMismatch) RC_ASSERT(said[key]++ == 0);
+  }
+  for (const auto& [rank, size] : rig.truth) {
+    const Trust trust = rig.agreement.TrustOf(Story::Id(rank.first), rank.second);
+    const bool may = rig.agreement.MayIndex(Story::Id(rank.first), size);
+    RC_ASSERT((trust.state == TrustState::kTrusted) <= may);
+    const Membership of = rig.agreement.MembershipOf(Story::Id(rank.first));
+    RC_ASSERT((of == Membership::kRefused) <= !may);
+  }
+}
+
+RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
+  const auto mixed = *rc::gen::inRange(0, 3) == 0;
+  const auto configured = !mixed && *rc::gen::inRange(0, 3) == 0 ? 16u : 0u;
+  Rig rig{.agreement = BlockSizeAgreement(
+              {.configured = configured, .mixed = mixed, .wait = seconds(5)}, kBegin),
+          .truth = {},
+          .joined = {}};
+  std::map<std::string, int> said;  // since the last reset of that rank
+  TimePoint now = kBegin;
+  const std::vector<uint32_t> sizes = {16, 32, 64};
+  const int steps = *rc::gen::inRange(1, 80);
+  for (int step = 0; step < steps; ++step) {
+    const char w = static_cast<char>(*rc::gen::inRange<int>('a', 'e'));
+    const uint32_t rank = *rc::gen::inRange(0, 2);
+    const uint32_t size = *rc::gen::elementOf(sizes);
+    BlockSizeAgreement& agreement = rig.agreement;
+    switch (*rc::gen::inRange(0, 8)) {
+      case 0:
+        agreement.Join(Story::Id(w), Story::Url(w), now);
+        agreement.Serves(Story::Id(w), {w < 'd' ? "m" : "n"}, now);
+        rig.joined.insert(w);
+        break;
+      case 1:
+        agreement.Leave(Story::Id(w), now);
+        rig.joined.erase(w);
+        std::erase_if(rig.truth, [w](const auto& entry) { return entry.first.first == w; });
+        std::erase_if(said, [&](const auto& entry) {
+          return entry.first.find(Story::Url(w)) != std::string::npos;
+        });
+        break;
+      case 2:
+        agreement.Reported(Story::Id(w), EngineKind::kVllm, *rc::gen::inRange(0, 3) == 0 ? 0 : size,
+                           now);
+        break;
+      case 3:
+        agreement.Failed(Story::Id(w), now);
+        break;
+      case 4:
+      case 5:
+        // A rank has one size until it is reset.
+        if (!rig.joined.contains(w)) break;
+        rig.truth.try_emplace({w, rank}, size);
+        RC_ASSERT(agreement.Proven(Story::Id(w), rank, rig.truth[{w, rank}], now) ==
+                  agreement.MayIndex(Story::Id(w), rig.truth[{w, rank}]));
+        break;
+      case 6:
+        agreement.Reset(Story::Id(w), rank, now);
+        rig.truth.erase({w, rank});
+        std::erase_if(said, [&](const auto& entry) {
+          return entry.first.find(Story::Url(w) + "/" + std::to_string(rank)) != std::string::npos;
+        });
+        break;
+      default:
+        now += seconds(1);
+    }
+    agreement.Tick(now);
+    Check(rig, said);
+    if (agreement.refused_to_start()) return;
+  }
+  // However it went, nobody who answers is left waiting.
+  rig.agreement.Tick(now + seconds(10));
+  if (rig.agreement.refused_to_start()) return;
+  RC_ASSERT(!rig.agreement.starting());
+  for (const char w : rig.joined) {
+    rig.agreement.Reported(Story::Id(w), EngineKind::kVllm, 16, now + seconds(10));
+    RC_ASSERT(rig.agreement.MembershipOf(Story::Id(w)) != Membership::kHeld);
+  }
+  // And no model is without anybody, unless it has nobody.
+  for (const std::string model : {"m", "n"}) {
+    size_t members = 0, admitted = 0;
+    for (const char w : rig.joined) {
+      if ((w < 'd') != (model == "m")) continue;
+      ++members;
+      admitted += rig.agreement.MembershipOf(Story::Id(w)) == Membership::kAdmitted ? 1 : 0;
+    }
+    RC_ASSERT(members == 0 || admitted > 0);
+  }
+}
+
+}  // namespace
+}  // namespace fathom

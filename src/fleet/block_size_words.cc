@@ -1,0 +1,173 @@
+#include "fleet/block_size_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kEveryEngine =
+    "vLLM --block-size, SGLang --page-size, TensorRT-LLM tokens_per_block";
+
+std::string_view From(SizeSource source) {
+  return source == SizeSource::kEvents ? "from KV events" : "from worker reports";
+}
+
+std::string_view Evidence(SizeSource source) {
+  return source == SizeSource::kEvents ? "its KV events" : "its own report";
+}
+
+std::string BothFixes(EngineKind engine, uint32_t worker, uint32_t frontend) {
+  return fmt::format("Set DYN_KV_CACHE_BLOCK_SIZE={} on the frontend or configure {} on workers.",
+                     worker, EngineSetting(engine, frontend));
+}
+
+std::string RefusalFix(EngineKind engine, uint32_t size) {
+  return fmt::format(
+      "configure {} on this worker, or start the router with --block-size-conflict=mixed",
+      EngineSetting(engine, size));
+}
+
+std::string ConflictWords(const SizeRemark& remark) {
+  std::vector<SizeRemark::Claim> claims = remark.claims;
+  std::ranges::sort(claims, [](const SizeRemark::Claim& a, const SizeRemark::Claim& b) {
+    return std::tie(a.size, a.url) < std::tie(b.size, b.url);
+  });
+  std::string text =
+      fmt::format("Workers disagree about the KV block size of model '{}':", remark.model);
+  for (const SizeRemark::Claim& claim : claims) {
+    text += fmt::format("\n  {:>5} tokens  {} ({}, by {})", claim.size, claim.url,
+                        Name(claim.engine), Evidence(claim.source));
+  }
+  return text + fmt::format(
+                    "\nGive all of them one block size ({}), or serve them side by side with "
+                    "--block-size-conflict=mixed.",
+                    kEveryEngine);
+}
+
+}  // namespace
+
+std::string EngineSetting(EngineKind engine, uint32_t size) {
+  switch (engine) {
+    case EngineKind::kVllm:
+      return fmt::format("--block-size {}", size);
+    case EngineKind::kSglang:
+      return fmt::format("--page-size {}", size);
+    case EngineKind::kTrtllm:
+      return fmt::format("tokens_per_block={}", size);
+    case EngineKind::kUnknown:
+      return fmt::format("block size {}", size);
+  }
+  std::unreachable();
+}
+
+std::string WordsOf(const SizeRemark& r) {
+  using Kind = SizeRemark::Kind;
+  switch (r.kind) {
+    case Kind::kAgreed:
+      return fmt::format("Auto-configured KV block size to {} ({})", r.size, From(r.source));
+    case Kind::kCohort:
+      return fmt::format("Workers with KV block size {} are a cohort of their own ({})", r.size,
+                         From(r.source));
+    case Kind::kSilent:
+      return "Worker does not report its KV block size: it is routed by load until its first KV "
+             "event";
+    case Kind::kReportDiffers:
+      return fmt::format("Worker reports KV block size {}, but {} is configured. {}", r.size,
+                         r.other, BothFixes(r.engine, r.size, r.other));
+    case Kind::kMismatch:
+      return fmt::format(
+          "Frontend KV block size ({}) does not match worker block size ({}).\n{}\n"
+          "KV-aware routing will not function until block sizes match.",
+          r.other, r.size, BothFixes(r.engine, r.size, r.other));
+    case Kind::kStaleReport:
+      return fmt::format(
+          "KV events have blocks of {} tokens, the worker's own report says {}: the events are "
+          "believed",
+          r.size, r.other);
+    case Kind::kRefused:
+      return fmt::format(
+          "Worker is not admitted: its KV block size ({}) is not that of the fleet ({})", r.size,
+          r.other);
+    case Kind::kReadmitted:
+      return "Worker is admitted: its KV block size does not differ from the fleet's any more";
+    case Kind::kConflictAtStart:
+      return ConflictWords(r);
+    case Kind::kTrusted:
+      return "KV events of a rank are trusted";
+  }
+  std::unreachable();
+}
+
+LogLevel LevelOf(const SizeRemark& remark) {
+  using Kind = SizeRemark::Kind;
+  switch (remark.kind) {
+    case Kind::kMismatch:
+    case Kind::kRefused:
+    case Kind::kConflictAtStart:
+      return LogLevel::kError;
+    case Kind::kReportDiffers:
+    case Kind::kStaleReport:
+      return LogLevel::kWarn;
+    default:
+      return LogLevel::kInfo;
+  }
+}
+
+void Say(const SizeRemark& r, Log& log) {
+  using Kind = SizeRemark::Kind;
+  const std::string words = WordsOf(r);
+  const uint64_t id = r.worker.value();
+  switch (r.kind) {
+    case Kind::kAgreed:
+    case Kind::kCohort:
+      return log.Info(words, {{"model", r.model}, {"workers", r.workers}});
+    case Kind::kConflictAtStart:
+      return log.Error(words, {{"model", r.model}});
+    case Kind::kSilent:
+    case Kind::kReadmitted:
+      return log.Info(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
+    case Kind::kReportDiffers:
+      return log.Warn(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
+    case Kind::kStaleReport:
+      return log.Warn(words, {{"worker_id", id},
+                              {"url", r.url},
+                              {"dp_rank", r.rank},
+                              {"hint",
+                               "a label from before the backend chose its block size, or "
+                               "decode context parallelism"}});
+    case Kind::kRefused:
+      return log.Error(words, {{"worker_id", id},
+                               {"url", r.url},
+                               {"model", r.model},
+                               {"known_from", Evidence(r.source)},
+                               {"fix", RefusalFix(r.engine, r.other)}});
+    case Kind::kMismatch:
+      return log.Error(words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}});
+    case Kind::kTrusted:
+      return log.Info(
+          words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}, {"block_size", r.size}});
+  }
+}
+
+TrustWords WordsOf(const TrustFacts& f) {
+  switch (f.trust.cause) {
+    case TrustCause::kBlockSizeMismatch:
+      return {fmt::format("blocks of {} tokens by {}, {} in use here; {} stored events left out",
+                          f.known.size, Evidence(f.known.source), f.expected, f.mismatches),
+              BothFixes(f.engine, f.known.size, f.expected)};
+    case TrustCause::kBlockSizeConflict:
+      return {fmt::format("blocks of {} tokens by {}, {} in the rest of the fleet", f.known.size,
+                          Evidence(f.known.source), f.expected),
+              RefusalFix(f.engine, f.expected)};
+    case TrustCause::kUnhealthy:
+    case TrustCause::kNone:
+      return {};
+  }
+  std::unreachable();
+}
+
+}  // namespace fathom

@@ -1,0 +1,179 @@
+#include "fleet/block_sizes.h"
+
+namespace fathom {
+namespace {
+
+// Without anybody to disagree, there is nothing to wait for either.
+BlockSizeRules RulesFor(const BlockSizeRules& rules, bool watched) {
+  return watched ? rules : BlockSizeRules{.mixed = true, .wait = Duration::zero()};
+}
+
+uint64_t Sum(const BlockSizeAgreement::Counts& counts) {
+  uint64_t sum = 0;
+  for (const auto& [sizes, count] : counts) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+BlockSizes::BlockSizes(const BlockSizeRules& rules, bool watched, Fleet& fleet, Log& log,
+                       TimePoint now)
+    : rules_(RulesFor(rules, watched)),
+      watched_(watched),
+      fleet_(fleet),
+      log_(log),
+      agreement_(rules_, now),
+      starting_(watched) {}
+
+void BlockSizes::Join(const std::shared_ptr<Worker>& worker, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  workers_[worker->id()] = worker;
+  agreement_.Join(worker->id(), worker->spec().url, now);
+  CarryOut();
+}
+
+void BlockSizes::Leave(WorkerId id, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Leave(id, now);
+  workers_.erase(id);
+  CarryOut();
+}
+
+void BlockSizes::Serves(WorkerId id, std::vector<std::string> models, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Serves(id, std::move(models), now);
+  CarryOut();
+}
+
+void BlockSizes::Reported(WorkerId id, const EngineReport& report, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Reported(id, report.engine, report.event_block_size(), now);
+  CarryOut();
+}
+
+void BlockSizes::Failed(WorkerId id, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Failed(id, now);
+  CarryOut();
+}
+
+void BlockSizes::Followed(WorkerId id, uint32_t rank, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Followed(id, rank, now);
+  CarryOut();
+}
+
+void BlockSizes::Unfollowed(WorkerId id, uint32_t rank, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Unfollowed(id, rank, now);
+  CarryOut();
+}
+
+bool BlockSizes::Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  const bool may = agreement_.Proven(id, rank, size, now);
+  CarryOut();
+  return may;
+}
+
+void BlockSizes::Reset(WorkerId id, uint32_t rank, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Reset(id, rank, now);
+  // What it said of itself may have been another process.
+  if (const auto found = workers_.find(id); found != workers_.end())
+    found->second->report.Suspect();
+  CarryOut();
+}
+
+bool BlockSizes::MayIndex(WorkerId id, uint32_t size) const {
+  const std::lock_guard lock(mutex_);
+  return agreement_.MayIndex(id, size);
+}
+
+void BlockSizes::CountMismatch(WorkerId id, uint32_t size) {
+  const std::lock_guard lock(mutex_);
+  agreement_.CountMismatch(id, size);
+}
+
+bool BlockSizes::Tick(TimePoint now, bool more) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Tick(now, more);
+  CarryOut();
+  return agreement_.starting();
+}
+
+std::vector<std::string> BlockSizes::Awaited() const {
+  const std::lock_guard lock(mutex_);
+  return agreement_.awaited();
+}
+
+void BlockSizes::CarryOut() {
+  const BlockSizeAgreement::Outcome outcome = agreement_.Take();
+  for (const auto& [id, rank] : outcome.trust) Score(id, rank);
+  if (outcome.anything()) version_.fetch_add(1, std::memory_order_release);
+  if (!watched_) return;
+  for (const SizeRemark& remark : outcome.remarks) Say(remark, log_);
+  for (const auto& [id, admission] : outcome.admissions) {
+    const bool refused = admission == Membership::kRefused;
+    fleet_.SetMembership(id, admission,
+                         refused ? std::string(Name(TrustCause::kBlockSizeConflict)) : "");
+  }
+  refused_.store(agreement_.refused_to_start(), std::memory_order_release);
+  starting_.store(agreement_.starting(), std::memory_order_release);
+}
+
+void BlockSizes::Score(WorkerId id, uint32_t rank) {
+  const auto found = workers_.find(id);
+  Rank* const scored = found == workers_.end() ? nullptr : found->second->ranks.Find(rank);
+  if (scored == nullptr) return;
+  const bool doubted = agreement_.TrustOf(id, rank).state == TrustState::kDoubted;
+  scored->doubted.store(doubted, std::memory_order_relaxed);
+}
+
+BlockSizes::RankStanding BlockSizes::StandingOf(WorkerId id, uint32_t rank) const {
+  const std::lock_guard lock(mutex_);
+  return Standing(id, rank);
+}
+
+BlockSizes::RankStanding BlockSizes::Standing(WorkerId id, uint32_t rank) const {
+  const auto found = workers_.find(id);
+  const TrustFacts facts{
+      .trust = agreement_.TrustOf(id, rank),
+      .engine = found == workers_.end() ? EngineKind::kUnknown : found->second->report.engine(),
+      .known = agreement_.SizeOf(id, rank),
+      .expected = agreement_.ExpectedOf(id),
+      .mismatches = Sum(agreement_.MismatchesOf(id))};
+  return {facts.trust, WordsOf(facts)};
+}
+
+BlockSizeAgreement::Known BlockSizes::SizeOf(WorkerId id) const {
+  const std::lock_guard lock(mutex_);
+  return agreement_.SizeOf(id);
+}
+
+void BlockSizes::Collect(const FleetSnapshot& fleet, Exposition& out) const {
+  const std::lock_guard lock(mutex_);
+  for (const Member& member : fleet.members()) {
+    const Worker& worker = *member.worker;
+    worker.ranks.ForEach([&](const Rank& rank) {
+      const BlockSizeAgreement::Known known = agreement_.SizeOf(worker.id(), rank.number);
+      if (known.source == SizeSource::kNone) return;
+      out.AddGauge("kv_router_block_size", "Tokens per KV cache block, and how that is known",
+                   {{"worker", worker.id_text()},
+                    {"rank", std::to_string(rank.number)},
+                    {"source", std::string(Name(known.source))}},
+                   known.size);
+    });
+    for (const auto& [sizes, count] : agreement_.MismatchesOf(worker.id())) {
+      out.AddCounter("kv_router_block_size_mismatch_total",
+                     "Stored events, and workers that were refused, whose block size is not the "
+                     "one in use",
+                     {{"worker", worker.id_text()},
+                      {"configured", std::to_string(sizes.first)},
+                      {"reported", std::to_string(sizes.second)}},
+                     static_cast<double>(count));
+    }
+  }
+}
+
+}  // namespace fathom

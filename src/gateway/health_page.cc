@@ -1,0 +1,178 @@
+#include "gateway/health_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/version.h"
+#include "base/wall_time.h"
+
+namespace fathom {
+namespace {
+
+using Feeds = std::vector<std::shared_ptr<const FeedStatus>>;
+
+void WriteKnown(JsonWriter& w, std::string_view key, uint64_t value) {
+  w.Key(key);
+  value == 0 ? w.Null() : w.Unsigned(value);
+}
+
+void WriteText(JsonWriter& w, std::string_view key, std::string_view value) {
+  w.Key(key);
+  value.empty() ? w.Null() : w.String(value);
+}
+
+// What the engine says of itself; null is what it has not said.
+void WriteReport(JsonWriter& w, const WorkerReport& reported) {
+  const auto current = reported.Current();
+  const EngineReport report = current != nullptr ? *current : EngineReport{};
+  WriteText(w, "engine", current == nullptr ? "" : Name(report.engine));
+  WriteKnown(w, "kv_tokens", report.kv_tokens);
+  WriteKnown(w, "kv_blocks", report.num_blocks);
+  WriteKnown(w, "context_length", report.context_length);
+  WriteKnown(w, "max_running", report.max_running);
+  WriteKnown(w, "batch_tokens", report.batch_tokens);
+  w.Key("prefix_caching");
+  report.prefix_caching ? w.Bool(*report.prefix_caching) : w.Null();
+  w.Key("load");
+  if (const auto load = report.TotalLoad()) {
+    w.BeginObject().Key("running").Unsigned(load->running).Key("waiting").Unsigned(load->waiting);
+    w.Key("cache_usage").Number(load->cache_usage).EndObject();
+  } else {
+    w.Null();
+  }
+  w.Key("report_age_seconds");
+  const auto published = reported.published();
+  published ? w.Number(Seconds(std::chrono::steady_clock::now() - *published)) : w.Null();
+}
+
+// `feed` is null where nobody follows the rank's events.
+void WriteRank(JsonWriter& w, const BlockSizes& sizes, WorkerId worker, uint32_t rank,
+               const FeedStatus* feed) {
+  const BlockSizes::RankStanding standing = sizes.StandingOf(worker, rank);
+  const int64_t heard = feed == nullptr ? 0 : feed->last_event.load(std::memory_order_relaxed);
+  w.BeginObject().Key("rank").Unsigned(rank).Key("trust").String(Name(standing.trust.state));
+  WriteText(w, "cause", Name(standing.trust.cause));
+  w.Key("since").String(WallTime(standing.trust.since));
+  WriteText(w, "evidence", standing.words.evidence);
+  WriteText(w, "fix", standing.words.fix);
+  WriteText(w, "events", feed == nullptr ? "" : feed->source);
+  w.Key("blocks").Unsigned(feed == nullptr ? 0 : feed->blocks.Get());
+  w.Key("last_event_age_seconds");
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  heard == 0 ? w.Null() : w.Number(Seconds(now - Duration(heard)));
+  w.EndObject();
+}
+
+void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, WorkerId worker) {
+  const BlockSizeAgreement::Known known = sizes.SizeOf(worker);
+  WriteKnown(w, "block_size", known.size);
+  WriteText(w, "block_size_source", Name(known.source));
+  w.Key("ranks").BeginArray();
+  bool any = false;
+  for (const auto& feed : feeds) {
+    if (feed->worker != worker) continue;
+    any = true;
+    WriteRank(w, sizes, worker, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
+  }
+  if (!any) WriteRank(w, sizes, worker, 0, nullptr);
+  w.EndArray();
+}
+
+void WriteWorker(JsonWriter& w, const GatewayContext& context, const Feeds& feeds,
+                 const Member& member) {
+  const Worker& worker = *member.worker;
+  w.BeginObject().Key("id").Unsigned(worker.id().value());
+  w.Key("url").String(worker.spec().url);
+  w.Key("models").BeginArray();
+  for (const std::string& model : member.models) w.String(model);
+  w.EndArray();
+  w.Key("state").String(Name(member.state));
+  WriteText(w, "cause", member.cause);
+  w.Key("circuit").String(worker.breaker.open() ? "open" : "closed");
+  w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
+  w.Key("requests").Unsigned(worker.requests.Value());
+  WriteReport(w, worker.report);
+  if (context.sizes != nullptr) WriteSizes(w, *context.sizes, feeds, worker.id());
+  w.EndObject();
+}
+
+Answer NotReady(std::string_view status, std::string_view reason) {
+  JsonWriter w;
+  w.BeginObject().Key("status").String(status).Key("reason").String(reason).EndObject();
+  return {.status = 503, .body = w.Take()};
+}
+
+std::string WhyNobody(const FleetSnapshot& fleet) {
+  if (fleet.members().empty()) {
+    return "there are no workers: set --worker-urls, or add some with POST /workers";
+  }
+  const auto count = [&](WorkerState state) {
+    return std::ranges::count(fleet.members(), state, &Member::state);
+  };
+  std::string why = fmt::format("of {} workers none can be routed to:", fleet.members().size());
+  if (const auto n = count(WorkerState::kProbing)) why += fmt::format(" {} probing,", n);
+  if (const auto n = count(WorkerState::kUnhealthy)) why += fmt::format(" {} unhealthy,", n);
+  if (const auto n = count(WorkerState::kExcluded)) {
+    why += fmt::format(" {} excluded (block_size_conflict),", n);
+  }
+  why.back() = ';';
+  return why + " GET /health says why";
+}
+
+// A rank whose events cannot be used costs prefill that need not be.
+bool AnyDoubted(const FleetSnapshot& fleet) {
+  return std::ranges::any_of(fleet.members(), [](const Member& member) {
+    bool doubted = false;
+    member.worker->ranks.ForEach([&](const Rank& rank) {
+      doubted = doubted || rank.doubted.load(std::memory_order_relaxed);
+    });
+    return doubted;
+  });
+}
+
+}  // namespace
+
+Answer ReadyPage(const GatewayContext& context) {
+  if (context.draining.load(std::memory_order_relaxed)) {
+    return NotReady("draining", "the router is shutting down");
+  }
+  const auto fleet = context.fleet.Current();
+  if (context.sizes != nullptr && context.sizes->refused_to_start()) {
+    return NotReady("refused", "the workers disagree about the KV block size; the log says who");
+  }
+  if (context.sizes != nullptr && context.sizes->starting()) {
+    return NotReady("starting",
+                    fmt::format("{} of {} workers have not said how large their KV cache blocks "
+                                "are; they are waited for at most {} s (--block-size-wait)",
+                                context.sizes->Awaited().size(), fleet->members().size(),
+                                Seconds(context.sizes->wait())));
+  }
+  if (fleet->routable() == 0) return NotReady("no worker is ready", WhyNobody(*fleet));
+  return {.body = R"({"status":"ready"})"};
+}
+
+Answer HealthPage(const GatewayContext& context, bool with_workers) {
+  const auto fleet = context.fleet.Current();
+  const size_t ready = fleet->routable();
+  const bool whole = ready == fleet->members().size() && !AnyDoubted(*fleet);
+  JsonWriter w;
+  w.BeginObject().Key("status").String(ready == 0 ? "down" : whole ? "ok" : "degraded");
+  w.Key("version").String(kVersion);
+  w.Key("draining").Bool(context.draining.load(std::memory_order_relaxed));
+  w.Key("requests_in_flight").Int(context.admission.inside());
+  w.Key("requests_waiting").Int(context.admission.waiting());
+  w.Key("workers_ready").Unsigned(ready).Key("workers_total").Unsigned(fleet->members().size());
+  if (with_workers) WriteWorkers(w, context, *fleet);
+  w.EndObject();
+  return {.status = ready == 0 ? 503 : 200, .body = w.Take()};
+}
+
+void WriteWorkers(JsonWriter& w, const GatewayContext& context, const FleetSnapshot& fleet) {
+  const Feeds feeds = context.feeds == nullptr ? Feeds() : context.feeds->All();
+  w.Key("workers").BeginArray();
+  for (const Member& member : fleet.members()) WriteWorker(w, context, feeds, member);
+  w.EndArray();
+}
+
+}  // namespace fathom

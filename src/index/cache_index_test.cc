@@ -1,0 +1,132 @@
+#include "index/cache_index.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/random.h"
+#include "base/sanitizers.h"
+
+namespace fathom {
+namespace {
+
+constexpr size_t kPlenty = size_t{1} << 30;
+
+std::vector<TokenId> Tokens(size_t count, TokenId from = 100) {
+  std::vector<TokenId> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), from);
+  return tokens;
+}
+
+class CacheIndexTest : public testing::Test {
+ protected:
+  std::unique_ptr<RankHoldings> Open(uint64_t worker, uint32_t size) {
+    return index_.Open({worker, 0}, {.size = size}, seat_);
+  }
+  // The whole blocks of a prompt. An engine's hash of a block is its key here.
+  void Store(RankHoldings& rank, std::span<const TokenId> tokens) {
+    const BlockShape shape = rank.shape();
+    std::vector<uint64_t> keys;
+    KeyChain(tokens, shape, kKeySeed, keys).All();
+    keys.resize(shape.BlocksIn(tokens.size()));
+    if (keys.empty()) return;
+    rank.Store({.hashes = keys, .tokens = tokens.first(keys.size() * shape.size)}, {});
+  }
+  // Tokens by worker and block size, of those that have any.
+  std::map<std::pair<uint64_t, uint32_t>, size_t> Found(std::span<const TokenId> tokens) {
+    std::map<std::pair<uint64_t, uint32_t>, size_t> all;
+    for (const auto& found : reader_.Match(tokens, kKeySeed)) {
+      if (found.tokens[0] > 0) all[{found.rank.worker, found.block_size}] = found.tokens[0];
+    }
+    return all;
+  }
+  // Of the prompts of a cache, how much of this one would be found.
+  static size_t Depth(const std::vector<std::vector<TokenId>>& held, uint32_t size,
+                      const std::vector<TokenId>& tokens) {
+    size_t deepest = 0;
+    for (const auto& prompt : held) {
+      const size_t whole = prompt.size() / size * size;
+      const auto equal =
+          std::mismatch(prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(whole),
+                        tokens.begin(), tokens.end());
+      const auto common = static_cast<size_t>(equal.first - prompt.begin());
+      deepest = std::max(deepest, std::min(common, tokens.size() - 1) / size * size);
+    }
+    return deepest;
+  }
+
+  CacheIndex index_{kPlenty, 7};
+  Epochs::Seat seat_{index_.epochs()};
+  CacheReader reader_{index_};
+};
+
+TEST_F(CacheIndexTest, CountsInTokensWhateverTheBlocks) {
+  const auto a = Open(1, 1);
+  const auto b = Open(2, 16);
+  const auto c = Open(3, 32);
+  const auto d = Open(4, 2096);
+  const std::vector<TokenId> prompt = Tokens(5000);
+  Store(*a, std::span(prompt).first(70));
+  Store(*b, std::span(prompt).first(70));
+  Store(*c, std::span(prompt).first(70));
+  Store(*d, prompt);
+  using All = std::map<std::pair<uint64_t, uint32_t>, size_t>;
+  EXPECT_EQ(Found(prompt), (All{{{1, 1}, 70}, {{2, 16}, 64}, {{3, 32}, 64}, {{4, 2096}, 4192}}));
+  // The last token is always computed, and with it the rest of its block.
+  EXPECT_EQ(Found(Tokens(64)), (All{{{1, 1}, 63}, {{2, 16}, 48}, {{3, 32}, 32}}));
+}
+
+TEST_F(CacheIndexTest, RefusesAKindOfBlocksTooManyAndKeepsTheOthers) {
+  for (uint32_t size = 1; size <= CacheIndex::kMostShapes; ++size) {
+    ASSERT_NE(Open(1, size), nullptr) << size;
+  }
+  EXPECT_EQ(Open(1, CacheIndex::kMostShapes + 1), nullptr);
+  EXPECT_EQ(Open(1, 0), nullptr);
+  EXPECT_NE(Open(1, 5), nullptr);
+  EXPECT_EQ(index_.shapes(), CacheIndex::kMostShapes);
+}
+
+// Ranks store prompts that share beginnings, leave, and come back with blocks of any size. Whatever
+// happened, each is found with the blocks that it has now, as deep as what it stored since then.
+TEST_F(CacheIndexTest, ARankThatComesBackWithOtherBlocksLeavesNoneOfTheOldOnes) {
+  constexpr uint32_t kSizes[] = {1, 3, 4, 8, 12};
+  struct Rank {
+    std::unique_ptr<RankHoldings> holdings;
+    std::vector<std::vector<TokenId>> held;
+  };
+  Random random(11);
+  std::map<uint64_t, Rank> ranks;
+  const auto prompt = [&] {
+    std::vector<TokenId> tokens = Tokens(1 + random.Below(60), 100);
+    for (size_t i = random.Below(80); i < tokens.size(); ++i) tokens[i] += 1000;
+    return tokens;
+  };
+  for (int step = 0; step < (kSanitized ? 2'000 : 20'000); ++step) {
+    const uint64_t worker = 1 + random.Below(5);
+    Rank& rank = ranks[worker];
+    if (!rank.holdings || random.Below(8) == 0) {
+      rank = {};  // before it is there again, as a feed does it
+      if (random.Below(4) != 0) rank.holdings = Open(worker, kSizes[random.Below(5)]);
+    } else {
+      rank.held.push_back(prompt());
+      Store(*rank.holdings, rank.held.back());
+    }
+    const std::vector<TokenId> asked = prompt();
+    std::map<std::pair<uint64_t, uint32_t>, size_t> expected;
+    for (const auto& [number, other] : ranks) {
+      if (!other.holdings) continue;
+      const uint32_t size = other.holdings->shape().size;
+      const size_t depth = Depth(other.held, size, asked);
+      if (depth > 0) expected[{number, size}] = depth;
+    }
+    ASSERT_EQ(Found(asked), expected) << "step " << step;
+  }
+  ranks.clear();
+  EXPECT_EQ(index_.held(), 0u);
+  for (size_t i = 0; i < index_.shapes(); ++i) EXPECT_EQ(index_.at(i).CountBlocks(), 0u);
+}
+
+}  // namespace
+}  // namespace fathom
