@@ -136,7 +136,8 @@ Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   o.log_selections = s.Flag("log-selections");
   o.routing_headers = s.Flag("routing-headers");
   o.dispatch_timeout = s.Time("router-queue-timeout");
-  o.fleet_wait = s.Time("block-size-wait");
+  // A little more than workers are waited for, so that nobody is turned away just before.
+  o.fleet_wait = s.Time("block-size-wait") + std::chrono::seconds(1);
   o.tokenize_timeout = s.Time("tokenize-timeout");
   o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
   return o;
@@ -209,6 +210,9 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
                                settings_.Time("circuit-breaker-open")};
   fleet_ = std::make_unique<Fleet>(breaker);
   TRY(const BlockSizeRules rules, BlockSizeRulesOf(settings_));
+  if (rules.configured != 0 && !NeedsBlockSizes(settings_)) {
+    log_.Warn("kv-cache-block-size has no effect: only --router-mode kv with KV events uses it");
+  }
   sizes_ = std::make_unique<BlockSizes>(rules, NeedsBlockSizes(settings_), *fleet_, log_,
                                         std::chrono::steady_clock::now());
   registry_.AddCollector([this](Exposition& out) { sizes_->Collect(*fleet_->Current(), out); });
@@ -334,7 +338,7 @@ void Frontend::Start() {
     log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
   }
   if (intake_) intake_->Start();
-  control_.Post([this] { Spawn(AwaitStart()); });
+  control_.Post([this] { Spawn(WatchBlockSizes()); });
   threads_.emplace_back([this] { control_.Run(); });
   for (size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
@@ -342,10 +346,15 @@ void Frontend::Start() {
   }
 }
 
-// Until everybody who was configured has said how large its blocks are, or the wait is over.
-Task<void> Frontend::AwaitStart() {
+// At the start, until everybody who was configured has said how large its blocks are; then for
+// those who come later, and do not say.
+Task<void> Frontend::WatchBlockSizes() {
   constexpr Duration kSoon = std::chrono::milliseconds(10);
-  while (sizes_->Tick(control_.now(), dns_watch_->pending() > 0)) co_await control_.Sleep(kSoon);
+  constexpr Duration kLater = std::chrono::milliseconds(100);
+  for (;;) {
+    const bool starting = sizes_->Tick(control_.now(), dns_watch_->pending() > 0);
+    co_await control_.Sleep(starting ? kSoon : kLater);
+  }
 }
 
 void Frontend::ReloadCertificates() {

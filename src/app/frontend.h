@@ -58,7 +58,7 @@ class Frontend {
 
   Result<void> LoadFleet(const Environment& environment);
   Result<void> AddWorkers();
-  Task<void> AwaitStart();
+  Task<void> WatchBlockSizes();
   Result<void> OpenIntake();
   Result<void> OpenGateway();
   Result<void> OpenServers();

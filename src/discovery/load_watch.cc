@@ -234,10 +234,7 @@ void LoadWatch::Publish(Subject& subject, EngineReport report) {
                                                  {"batch_tokens", report.batch_tokens}});
   }
   SayPrefixCaching(subject, report);
-  // A page that says nothing takes nothing back.
-  if (sizes_ != nullptr && report.block_size != 0) {
-    sizes_->Reported(worker.id(), report, loop_.now());
-  }
+  if (sizes_ != nullptr) sizes_->Reported(worker.id(), report, loop_.now());
   subject.published = loop_.now();
   worker.report.Publish(std::move(report), *subject.published);
 }

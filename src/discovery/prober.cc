@@ -49,6 +49,8 @@ Fleet::ModelReport ReadModels(int status, std::string_view body) {
 
 namespace {
 
+constexpr Duration kProbeTime = std::chrono::seconds(5);
+
 // Adapters share the cache of the model that they change.
 std::vector<std::string> BaseModels(const Fleet::ModelReport& report) {
   std::vector<std::string> models;
@@ -83,13 +85,14 @@ Task<void> Prober::WatchForever(std::shared_ptr<Patient> patient) {
     auto checking = Check(*patient);
     const auto checked = co_await checking;
     if (patient->forgotten) co_return;
-    if (checked && !patient->routable && sizes_ != nullptr) {
-      auto asking = AskWhatItCan(*patient);
-      co_await asking;
-      if (patient->forgotten) co_return;
-    }
     if (checked) {
+      const bool came = !patient->routable;
       Succeeded(*patient);
+      if (came && sizes_ != nullptr) {
+        auto asking = AskWhatItCan(*patient);
+        co_await asking;
+        if (patient->forgotten) co_return;
+      }
     } else {
       Failed(*patient, checked.error().what);
     }
@@ -127,13 +130,15 @@ Task<Result<void>> Prober::Check(Patient& patient) {
   co_return Result<void>();
 }
 
-// Requests wait for it, so it must not take long; and it is not asked where nobody needs to know.
+// It is not asked where nobody needs to know. Who waits for it waits no longer than it wants to, so
+// it may take its time: a page may take half of it.
 Task<void> Prober::AskWhatItCan(Patient& patient) {
+  sizes_->Answered(patient.worker->id(), loop_.now());
   if (!sizes_->watched()) {
     sizes_->Reported(patient.worker->id(), {}, loop_.now());
     co_return;
   }
-  const TimePoint deadline = loop_.now() + sizes_->wait();
+  const TimePoint deadline = loop_.now() + std::max(kProbeTime, 2 * sizes_->wait());
   auto asking = AskCapability(loop_, resolver_, *patient.worker, *patient.endpoint, deadline);
   Capability capability = co_await asking;
   if (patient.forgotten) co_return;

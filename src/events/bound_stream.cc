@@ -22,7 +22,7 @@ void BoundStream::SetOwners(std::vector<StreamOwner> owners) {
   std::erase_if(ranks_, [this](const auto& entry) {
     return entry.second.get() != repairing_ &&
            std::ranges::none_of(owners_, [&](const StreamOwner& owner) {
-             return owner.worker->id() == entry.first.first;
+             return owner.worker.get() == &entry.second->worker();
            });
   });
 }

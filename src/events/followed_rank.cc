@@ -81,10 +81,7 @@ void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
   status().last_sequence.store(-1, std::memory_order_relaxed);
   switch (cause) {
     case ResetCause::kRestart:
-      return context_.log.Info("The engine was restarted; what it held is forgotten",
-                               {{"worker_id", owner_.worker->id().value()},
-                                {"url", owner_.worker->spec().url},
-                                {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)}});
+      return SayRestarted();
     case ResetCause::kLostBatches:
       return Complain("KV event batches were lost; what the rank held is forgotten and learnt anew",
                       fmt::format("{} batches", lost),
@@ -103,20 +100,37 @@ void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
   }
 }
 
-void FollowedRank::Complain(std::string_view what, std::string_view detail, std::string_view fix) {
+// How often it was not said since it was said last; nothing if it must not be said now.
+std::optional<uint64_t> FollowedRank::MaySay(std::string_view what) {
   const TimePoint now = context_.loop.now();
   Quiet& quiet = quiet_[what];
   if (now < quiet.until) {
     ++quiet.unsaid;
-    return;
+    return std::nullopt;
   }
   quiet.until = now + kQuiet;
+  return std::exchange(quiet.unsaid, 0);
+}
+
+void FollowedRank::SayRestarted() {
+  constexpr std::string_view kWhat = "The engine was restarted; what it held is forgotten";
+  const auto before = MaySay(kWhat);
+  if (!before) return;
+  context_.log.Info(kWhat, {{"worker_id", owner_.worker->id().value()},
+                            {"url", owner_.worker->spec().url},
+                            {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)},
+                            {"similar_before", *before}});
+}
+
+void FollowedRank::Complain(std::string_view what, std::string_view detail, std::string_view fix) {
+  const auto before = MaySay(what);
+  if (!before) return;
   context_.log.Warn(what, {{"worker_id", owner_.worker->id().value()},
                            {"url", owner_.worker->spec().url},
                            {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)},
                            {"detail", detail},
                            {"fix", fix},
-                           {"similar_before", std::exchange(quiet.unsaid, 0)}});
+                           {"similar_before", *before}});
 }
 
 void FollowedRank::CopyCounts() {

@@ -44,6 +44,7 @@ class FollowedRank final : private FollowerActions {
 
   void Tick() { feed_.Tick(context_.loop.now()); }
   FeedStatus& status() { return feed_.status(); }
+  const Worker& worker() const { return *owner_.worker; }
 
  private:
   bool Apply(uint64_t sequence, std::string_view payload) override;
@@ -52,6 +53,8 @@ class FollowedRank final : private FollowerActions {
 
   void Following(void (StreamFollower::*step)());
   void CopyCounts();
+  std::optional<uint64_t> MaySay(std::string_view what);
+  void SayRestarted();
   void Complain(std::string_view what, std::string_view detail, std::string_view fix);
   Task<bool> ReceiveReplay(ZmqSocket& socket);
 

@@ -86,7 +86,7 @@ void PollStream::Apply(std::string_view body) {
     return;
   }
   for (const PolledEvent& event : *events) Apply(event);
-  for (auto& [number, rank] : ranks_) ProveAtLeast(number, rank);
+  for (const auto& [number, rank] : ranks_) ProveExcess(number);
   FeedStatus& first = ranks_.begin()->second.feed->status();
   first.malformed_events.Set(decoder_.counters().malformed);
   first.ignored_events.Set(decoder_.counters().ignored);
@@ -94,11 +94,13 @@ void PollStream::Apply(std::string_view body) {
 
 // Until an event shows how large blocks are, one that is larger than the operator's setting proves
 // that it is wrong.
-void PollStream::ProveAtLeast(uint32_t number, Rank& rank) {
+void PollStream::ProveExcess(uint32_t number) {
   const uint32_t configured = context_.sizes.configured();
+  if (configured == 0) return;
   const uint32_t largest = decoder_.largest_held(number);
-  if (configured == 0 || largest <= configured) return;
-  rank.feed->Prove(largest, context_.loop.now());
+  if (largest > configured) {
+    context_.sizes.Exceeded(*owner_.worker, number, largest, context_.loop.now());
+  }
 }
 
 void PollStream::Apply(const PolledEvent& event) {

@@ -46,7 +46,7 @@ class PollStream final : public Stream {
 
   void Apply(std::string_view body);
   void Apply(const PolledEvent& event);
-  void ProveAtLeast(uint32_t number, Rank& rank);
+  void ProveExcess(uint32_t number);
   Rank& RankOf(uint32_t number);
   void SetConnected(bool up);
 

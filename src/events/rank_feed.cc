@@ -10,13 +10,12 @@ RankFeed::RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker
       status_(std::move(status)),
       sizes_(sizes) {
   worker_->ranks.Know(rank());
-  if (sizes_ != nullptr) sizes_->Followed(worker_->id(), rank(), std::chrono::steady_clock::now());
+  if (sizes_ != nullptr) sizes_->Followed(*worker_, rank(), std::chrono::steady_clock::now());
 }
 
 RankFeed::~RankFeed() {
   worker_->ranks.Forget(rank());
-  if (sizes_ != nullptr)
-    sizes_->Unfollowed(worker_->id(), rank(), std::chrono::steady_clock::now());
+  if (sizes_ != nullptr) sizes_->Unfollowed(*worker_, rank(), std::chrono::steady_clock::now());
 }
 
 void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
@@ -53,18 +52,15 @@ void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
 
 void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
   const BlockShape shape{.size = event.block_size, .pairs = event.pairs};
-  if (!shape_) {
-    shape_ = shape;
-    status_->block_size.Set(shape.size);
-    Prove(shape.size, now);
-  }
-  if (*shape_ != shape) {
+  if (!shape_) SetShape(shape, event.group);
+  if (*shape_ != shape && !HasChangedTo(shape, event.group)) {
     status_->other_block_size.Add(1);
     return;
   }
+  others_in_a_row_ = 0;
   if (!MayIndex(now)) {
     status_->mismatched_events.Add(1);
-    sizes_->CountMismatch(worker_->id(), shape.size);
+    sizes_->CountMismatch(*worker_, shape.size);
     return;
   }
   if (!OpenHoldings()) {
@@ -83,20 +79,30 @@ void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
   holdings_->Store(run, now);
 }
 
-void RankFeed::Prove(uint32_t size, TimePoint now) {
+void RankFeed::SetShape(const BlockShape& shape, uint32_t group) {
+  shape_ = shape;
+  shape_group_ = group;
+  status_->block_size.Set(shape.size);
   verdict_ = {};
-  if (sizes_ != nullptr) sizes_->Proven(worker_->id(), rank(), size, now);
 }
 
-// What must not be indexed is not kept either.
+// A single event of another size is an oddity. When no other ones come any more, the engine has
+// another size now, whatever the stream says of restarts; what was held is void.
+bool RankFeed::HasChangedTo(const BlockShape& shape, uint32_t group) {
+  if (group != shape_group_ || ++others_in_a_row_ < kOthersInARow) return false;
+  CloseHoldings();
+  SetShape(shape, group);
+  return true;
+}
+
+// The event that is being applied proves the size, also to those who have forgotten it meanwhile.
 bool RankFeed::MayIndex(TimePoint now) {
-  if (sizes_ == nullptr || !shape_) return true;
+  if (sizes_ == nullptr) return true;
   const uint64_t version = sizes_->version();
   if (!verdict_.known || verdict_.version != version) {
-    // Proven again: in between, the worker may have been forgotten and taken in anew.
-    verdict_ = {true, sizes_->Proven(worker_->id(), rank(), shape_->size, now), version};
+    verdict_ = {true, sizes_->Proven(*worker_, rank(), shape_->size, now), version};
   }
-  if (!verdict_.may_index) CloseHoldings();
+  if (!verdict_.may_index) CloseHoldings();  // what must not be indexed is not kept either
   return verdict_.may_index;
 }
 
@@ -119,7 +125,7 @@ void RankFeed::Reset(TimePoint now, Process process) {
   CloseHoldings();
   shape_.reset();
   if (sizes_ != nullptr && process == Process::kPerhapsAnother) {
-    sizes_->Reset(worker_->id(), rank(), now);
+    sizes_->Reset(*worker_, rank(), now);
   }
   status_->resets.Add(1);
   status_->block_size.Set(0);
@@ -128,7 +134,11 @@ void RankFeed::Reset(TimePoint now, Process process) {
 
 void RankFeed::Tick(TimePoint now) {
   if (!holdings_) return;
-  if (MayIndex(now)) holdings_->ExpireOrphans(now);
+  if (sizes_ == nullptr || sizes_->MayIndex(*worker_, holdings_->shape().size)) {
+    holdings_->ExpireOrphans(now);
+  } else {
+    CloseHoldings();
+  }
   CopyCounts();
 }
 
@@ -139,9 +149,9 @@ void RankFeed::SetRank(uint32_t number, TimePoint now) {
   shape_.reset();
   worker_->ranks.Know(number);
   worker_->ranks.Forget(before);
-  if (sizes_ != nullptr) sizes_->Unfollowed(worker_->id(), before, now);
+  if (sizes_ != nullptr) sizes_->Unfollowed(*worker_, before, now);
   status_->dp_rank.store(number, std::memory_order_relaxed);
-  if (sizes_ != nullptr) sizes_->Followed(worker_->id(), number, now);
+  if (sizes_ != nullptr) sizes_->Followed(*worker_, number, now);
 }
 
 void RankFeed::CloseHoldings() {

@@ -2,8 +2,9 @@
 //
 // The rank's place in the index is made by its first stored event, which proves how large its
 // blocks are; whether blocks of that size may be indexed is the fleet's agreement (BlockSizes).
-// Events with another block size than the rank's are counted and left out. Whatever empties the
-// rank forgets the size as well, because a restarted engine may have a new one.
+// Events with another size than the rank's are counted and left out, until there are no others.
+// Whatever empties the rank forgets the size as well, because a restarted engine may have a new
+// one.
 //
 // Threads  One, that of the seat.
 #pragma once
@@ -34,8 +35,6 @@ class RankFeed {
 
   void Apply(const EventBatch& batch, TimePoint now);
   void Apply(std::span<const CacheEvent> events, TimePoint now);
-  // Its blocks have so many tokens, or more; for events that do not say more yet.
-  void Prove(uint32_t size, TimePoint now);
   // Nothing that was known is true any more. Of the same process, the block size still is.
   enum class Process : uint8_t { kSame, kPerhapsAnother };
   void Reset(TimePoint now, Process process = Process::kPerhapsAnother);
@@ -46,6 +45,8 @@ class RankFeed {
 
  private:
   void Apply(const StoredEvent& event, TimePoint now);
+  void SetShape(const BlockShape& shape, uint32_t group);
+  bool HasChangedTo(const BlockShape& shape, uint32_t group);
   bool MayIndex(TimePoint now);
   bool OpenHoldings();
   void SetRank(uint32_t rank, TimePoint now);
@@ -59,7 +60,10 @@ class RankFeed {
   const std::shared_ptr<Worker> worker_;  // whose rank can be chosen as long as it is followed
   const std::shared_ptr<FeedStatus> status_;
   BlockSizes* const sizes_;
+  static constexpr uint32_t kOthersInARow = 16;
   std::optional<BlockShape> shape_;         // of the events since the rank was empty
+  uint32_t shape_group_ = 0;                // of the event that said so
+  uint32_t others_in_a_row_ = 0;            // events of that group with another shape
   std::unique_ptr<RankHoldings> holdings_;  // null before the first stored event
   // What the agreement said, and when.
   struct Verdict {

@@ -14,6 +14,10 @@ constexpr TimePoint kNow{std::chrono::seconds(1000)};
 class RankFeedTest : public testing::Test {
  protected:
   void Start(const BlockSizeRules& rules) {
+    feed_.reset();
+    for (const auto& worker : {worker_, other_}) {
+      if (worker) fleet_.Remove(worker->id());
+    }
     sizes_ = std::make_unique<BlockSizes>(rules, true, fleet_, log_, kNow);
     worker_ = *fleet_.Add({.url = "http://a:1"});
     other_ = *fleet_.Add({.url = "http://b:1"});
@@ -71,6 +75,19 @@ TEST_F(RankFeedTest, IndexesWhatTheAgreementAllows) {
   EXPECT_EQ(status_->other_block_size.Get(), 1u);
 }
 
+TEST_F(RankFeedTest, FollowsAnEngineThatHasAnotherSizeAllAtOnce) {
+  Start({});
+  Store(16, 100);
+  for (TokenId i = 0; i < 40; ++i) Store(32, 1000 + 100 * i);
+  EXPECT_EQ(Depth(16, 100), 0u);
+  EXPECT_EQ(Depth(32, 1000 + 100 * 39), 32u);
+  EXPECT_EQ(sizes_->SizeOf(worker_->id()).size, 32u);
+  Start({.configured = 16});
+  Store(16, 100);
+  for (TokenId i = 0; i < 40; ++i) Store(32, 1000 + 100 * i);
+  EXPECT_EQ(trust().cause, TrustCause::kBlockSizeMismatch) << "it does not stay unnoticed";
+}
+
 TEST_F(RankFeedTest, KeepsNothingOfAnotherSizeThanTheOneThatIsSet) {
   Start({.configured = 16});
   for (TokenId i = 0; i < 1000; ++i) Store(32, 100 * i);
@@ -118,8 +135,8 @@ TEST_F(RankFeedTest, LeavesTheIndexAtTheNextTickWhenItsWorkerIsRefused) {
   sizes_->Join(third, kNow);
   sizes_->Serves(third->id(), {"m"}, kNow);
   sizes_->Reported(third->id(), report, kNow);
-  sizes_->Proven(other_->id(), 0, 16, kNow);
-  sizes_->Proven(third->id(), 0, 16, kNow);
+  sizes_->Proven(*other_, 0, 16, kNow);
+  sizes_->Proven(*third, 0, 16, kNow);
   feed_->Tick(kNow);
   EXPECT_EQ(index_.held(), 0u);
   EXPECT_EQ(trust().cause, TrustCause::kBlockSizeConflict);

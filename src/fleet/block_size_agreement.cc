@@ -50,7 +50,6 @@ void BlockSizeAgreement::Join(WorkerId id, std::string url, TimePoint now) {
   Peer& peer = at->second;
   peer.id = id;
   peer.url = std::move(url);
-  peer.at_start = starting_;
   peer.ranks[0].trust.since = now;
   outcome_.admissions.emplace_back(id, Membership::kHeld);
 }
@@ -76,6 +75,7 @@ void BlockSizeAgreement::Detach(Peer& peer) {
 
 void BlockSizeAgreement::Serves(WorkerId id, std::vector<std::string> models, TimePoint now) {
   Peer* const peer = Find(id);
+  if (models.size() > kMostModels) models.resize(kMostModels);
   if (peer == nullptr || peer->models == models) return;
   const std::vector<std::string> before = peer->models;
   Detach(*peer);
@@ -85,18 +85,43 @@ void BlockSizeAgreement::Serves(WorkerId id, std::vector<std::string> models, Ti
   Touch(*peer, now);
 }
 
+void BlockSizeAgreement::Answered(WorkerId id, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || peer->presence == Presence::kHere) return;
+  if (peer->presence == Presence::kAway) Expect(*peer, now);
+  if (!peer->answered) peer->answered = now;
+  // With a setting there is nothing to wait for.
+  if (fixed()) peer->presence = Presence::kHere;
+  Touch(*peer, now);
+}
+
+// It comes, or comes back: what its events have proven before may have been another process.
+void BlockSizeAgreement::Expect(Peer& peer, TimePoint now) {
+  peer.presence = Presence::kAwaited;
+  peer.silence_said = false;
+  for (auto& [number, rank] : peer.ranks) Forget(peer, rank);
+  SetTrust(peer, now);
+}
+
 void BlockSizeAgreement::Reported(WorkerId id, EngineKind engine, uint32_t size, TimePoint now) {
   Peer* const peer = Find(id);
   if (peer == nullptr) return;
-  if (peer->presence == Presence::kHere && peer->report == size) return;
-  if (peer->presence != Presence::kHere) {
-    peer->remembered = 0;
-    peer->silence_said = false;
-  }
+  if (engine != EngineKind::kUnknown) peer->engine = engine;
+  const bool here = peer->presence == Presence::kHere;
+  const bool same = size == peer->report || (size == 0 && here);
+  if (here && same && std::exchange(peer->report_counts, true)) return;
+  if (here && same) return Touch(*peer, now);
+  peer->report_counts = true;
+  // No process changes its mind: this is another one, unless it is the one whose events came first.
+  const bool another = here && peer->report != 0 && ProvenBy(*peer) != size;
+  if (peer->presence == Presence::kAway || another) Expect(*peer, now);
   // A worker that says something else than before has to be judged anew.
-  if (ProvenBy(*peer) == 0) peer->settled = false;
+  if (size != peer->report && ProvenBy(*peer) == 0) {
+    peer->settled = false;
+    peer->remembered = 0;
+  }
+  if (size != peer->stale) peer->stale = 0;
   peer->presence = Presence::kHere;
-  peer->engine = engine;
   peer->report = size;
   if (fixed() && size != 0 && size != rules_.configured && peer->differing != size) {
     peer->differing = size;
@@ -105,19 +130,24 @@ void BlockSizeAgreement::Reported(WorkerId id, EngineKind engine, uint32_t size,
     remark.other = rules_.configured;
     outcome_.remarks.push_back(std::move(remark));
   }
-  if (!fixed() && size == 0 && ProvenBy(*peer) == 0 && !std::exchange(peer->silence_said, true)) {
-    outcome_.remarks.push_back(About(SizeRemark::Kind::kSilent, *peer));
-  }
+  NoticeSilence(*peer);
   for (const auto& [number, rank] : peer->ranks) NoticeStaleReport(*peer, number, rank.size);
   Touch(*peer, now);
+}
+
+void BlockSizeAgreement::NoticeSilence(Peer& peer) {
+  if (fixed() || peer.report != 0 || ProvenBy(peer) != 0) return;
+  if (std::exchange(peer.silence_said, true)) return;
+  outcome_.remarks.push_back(About(SizeRemark::Kind::kSilent, peer));
 }
 
 void BlockSizeAgreement::Failed(WorkerId id, TimePoint now) {
   Peer* const peer = Find(id);
   if (peer == nullptr || peer->presence == Presence::kAway) return;
   peer->presence = Presence::kAway;
-  peer->settled = false;
-  peer->stale = peer->differing = 0;
+  peer->away_since = now;
+  peer->answered.reset();
+  peer->differing = 0;
   Admit(*peer, Membership::kHeld);
   Touch(*peer, now);
 }
@@ -131,42 +161,45 @@ void BlockSizeAgreement::Followed(WorkerId id, uint32_t rank, TimePoint now) {
 
 void BlockSizeAgreement::Unfollowed(WorkerId id, uint32_t rank, TimePoint now) {
   Peer* const peer = Find(id);
-  if (peer == nullptr) return;
-  Reset(id, rank, now);
-  if (rank != 0) peer->ranks.erase(rank);
+  if (peer == nullptr || !peer->ranks.contains(rank)) return;
+  Forget(*peer, peer->ranks[rank]);  // but not what was said of it: it may be back at once
+  Touch(*peer, now);
+}
+
+void BlockSizeAgreement::Forget(Peer& peer, RankState& rank) {
+  if (rank.size != 0) peer.remembered = rank.size;
+  rank.size = rank.at_least = 0;
 }
 
 bool BlockSizeAgreement::Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now) {
   Peer* const peer = Find(id);
-  if (peer == nullptr || rank >= kMostRanks) return false;
+  if (peer == nullptr) return false;
+  if (rank >= kMostRanks) return MayIndex(id, size);
   RankState& state = peer->ranks[rank];
   if (state.size != size) {
     state.size = size;
+    state.at_least = 0;
+    if (size == peer->report) peer->stale = 0;
     NoticeStaleReport(*peer, rank, size);
     Touch(*peer, now);
   }
-  const bool may = MayIndex(id, size);
-  if (!may) NoticeMismatch(*peer, rank, now);
-  return may;
+  return MayIndex(id, size);
 }
 
-// Once per connection. Who is refused has been told already.
-void BlockSizeAgreement::NoticeMismatch(Peer& peer, uint32_t rank, TimePoint now) {
-  if (peer.admission == Membership::kRefused || refused_to_start_) return;
-  RankState& state = peer.ranks[rank];
-  if (std::exchange(state.said, true)) return;
-  if (state.times_said >= kSaidFreely && now - state.last_said < kSaidRarely) return;
-  ++state.times_said;
-  state.last_said = now;
-  SizeRemark remark = About(SizeRemark::Kind::kMismatch, peer);
-  remark.rank = rank;
-  remark.size = state.size;
-  remark.other = ExpectedOf(peer.id);
-  outcome_.remarks.push_back(std::move(remark));
+void BlockSizeAgreement::Exceeded(WorkerId id, uint32_t rank, uint32_t at_least, TimePoint now) {
+  Peer* const peer = Find(id);
+  if (peer == nullptr || rank >= kMostRanks || !fixed() || at_least <= rules_.configured) return;
+  RankState& state = peer->ranks[rank];
+  if (state.size != 0 || state.at_least >= at_least) return;
+  state.at_least = at_least;
+  SetTrust(*peer, now);
 }
 
 void BlockSizeAgreement::NoticeStaleReport(Peer& peer, uint32_t rank, uint32_t size) {
   if (size == 0 || peer.report == 0 || size == peer.report || peer.stale == peer.report) return;
+  const bool confirmed = std::ranges::any_of(
+      peer.ranks, [&](const auto& other) { return other.second.size == peer.report; });
+  if (!peer.report_counts || confirmed) return;
   peer.stale = peer.report;
   SizeRemark remark = About(SizeRemark::Kind::kStaleReport, peer);
   remark.rank = rank;
@@ -178,24 +211,31 @@ void BlockSizeAgreement::NoticeStaleReport(Peer& peer, uint32_t rank, uint32_t s
 void BlockSizeAgreement::Reset(WorkerId id, uint32_t rank, TimePoint now) {
   Peer* const peer = Find(id);
   if (peer == nullptr || !peer->ranks.contains(rank)) return;
-  RankState& state = peer->ranks[rank];
-  state.said = false;
-  if (state.size == 0) return;
-  peer->remembered = std::exchange(state.size, 0);
-  // A report that events have not contradicted, and that they did not confirm either: the process
-  // that sent them is not the one that reports.
-  const bool another =
-      peer->report != 0 && peer->stale != peer->report && peer->report != peer->remembered;
-  if (another) peer->settled = false;
+  Forget(*peer, peer->ranks[rank]);
+  // Whoever comes now has to be judged anew, and not by what its predecessor said.
+  peer->settled = peer->report_counts = false;
   Touch(*peer, now);
 }
 
 void BlockSizeAgreement::Tick(TimePoint now, bool more) {
+  for (auto& [id, peer] : peers_) {
+    const bool waited =
+        peer.presence == Presence::kAwaited && peer.answered && now - *peer.answered >= rules_.wait;
+    const bool long_away =
+        peer.presence == Presence::kAway && peer.settled && now - peer.away_since >= kLongAway;
+    if (!waited && !long_away) continue;
+    if (waited) {  // it is served by load until it has said more
+      peer.presence = Presence::kHere;
+      NoticeSilence(peer);
+    }
+    if (long_away) peer.settled = false;
+    Touch(peer, now);
+  }
   if (!starting_) return;
   const bool waiting = more || std::ranges::any_of(peers_, [](const auto& entry) {
                          return entry.second.presence == Presence::kAwaited;
                        });
-  if (!waiting || now >= deadline_) EndStart(now);
+  if (!waiting || fixed() || now >= deadline_) EndStart(now);
 }
 
 // --- what follows from it
@@ -229,13 +269,13 @@ std::vector<BlockSizeAgreement::Votes> BlockSizeAgreement::CountVotes(const Mode
     return found != votes.end() ? *found : votes.emplace_back(Votes{.size = size});
   };
   for (const Peer* peer : model.peers) {
-    if (peer->presence != Presence::kHere) continue;
+    if (peer->presence != Presence::kHere && !peer->settled) continue;
     if (const uint32_t proven = ProvenBy(*peer); proven != 0) {
       ++(peer->settled ? of(proven).settled_proven : of(proven).other_proven);
     } else if (const uint32_t claim = ClaimOf(model, *peer); claim != 0) {
       ++(peer->settled ? of(claim).settled_claims : of(claim).other_claims);
-    } else if (peer->settled && peer->remembered != 0) {
-      ++of(peer->remembered).settled_claims;
+    } else if (peer->remembered != 0) {
+      ++(peer->settled ? of(peer->remembered).settled_claims : of(peer->remembered).other_claims);
     }
   }
   return votes;
@@ -253,7 +293,7 @@ void BlockSizeAgreement::TouchModels(const std::vector<std::string>& names, Time
   for (const std::string& name : names) {
     const auto model = models_.find(name);
     if (model == models_.end()) continue;
-    if (!starting_) Choose(name, model->second);
+    if (!starting_) Choose(name, model->second, now);
   }
   for (const std::string& name : names) {
     const auto model = models_.find(name);
@@ -268,7 +308,7 @@ void BlockSizeAgreement::EndStart(TimePoint now) {
     refused_to_start_ = true;
     return;
   }
-  for (auto& [name, model] : models_) Choose(name, model);
+  for (auto& [name, model] : models_) Choose(name, model, now);
   for (auto& [id, peer] : peers_) Judge(peer, now);
 }
 
@@ -289,12 +329,12 @@ bool BlockSizeAgreement::FindConflicts() {
       differ = differ || claim != remark.claims.front().size;
     }
     any = any || differ;
-    if (differ) outcome_.remarks.push_back(std::move(remark));
+    if (differ) Announce(std::move(remark), model);
   }
   return any;
 }
 
-void BlockSizeAgreement::Choose(const std::string& name, Model& model) {
+void BlockSizeAgreement::Choose(const std::string& name, Model& model, TimePoint now) {
   if (fixed()) return;
   if (rules_.mixed) return NameCohorts(name, model);
   const std::vector<Votes> votes = CountVotes(model);
@@ -304,12 +344,27 @@ void BlockSizeAgreement::Choose(const std::string& name, Model& model) {
   });
   if (best == votes.end() || best->size == model.size) return;
   model.size = best->size;
-  outcome_.remarks.push_back(
-      {.kind = SizeRemark::Kind::kAgreed,
-       .size = best->size,
-       .source = best->proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
-       .workers = best->all(),
-       .model = name});
+  if (model.times_said >= kSaidFreely && now - model.last_said < kSaidRarely) return;
+  ++model.times_said;
+  model.last_said = now;
+  Announce({.kind = SizeRemark::Kind::kAgreed,
+            .size = best->size,
+            .source = best->proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
+            .workers = best->all(),
+            .model = name},
+           model);
+}
+
+// Several names of one model are said in one breath.
+void BlockSizeAgreement::Announce(SizeRemark remark, const Model& model) {
+  for (SizeRemark& said : outcome_.remarks) {
+    if (said.kind != remark.kind || said.size != remark.size) continue;
+    const auto other = models_.find(said.model.substr(0, said.model.find(", ")));
+    if (other == models_.end() || other->second.peers != model.peers) continue;
+    said.model += ", " + remark.model;
+    return;
+  }
+  outcome_.remarks.push_back(std::move(remark));
 }
 
 void BlockSizeAgreement::NameCohorts(const std::string& name, Model& model) {
@@ -317,12 +372,12 @@ void BlockSizeAgreement::NameCohorts(const std::string& name, Model& model) {
     if (std::ranges::find(model.cohorts, votes.size) != model.cohorts.end()) continue;
     if (model.cohorts.size() >= kMostCounts) return;
     model.cohorts.push_back(votes.size);
-    outcome_.remarks.push_back(
-        {.kind = SizeRemark::Kind::kCohort,
-         .size = votes.size,
-         .source = votes.proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
-         .workers = votes.all(),
-         .model = name});
+    Announce({.kind = SizeRemark::Kind::kCohort,
+              .size = votes.size,
+              .source = votes.proven() > 0 ? SizeSource::kEvents : SizeSource::kReport,
+              .workers = votes.all(),
+              .model = name},
+             model);
   }
 }
 
@@ -352,7 +407,7 @@ void BlockSizeAgreement::Judge(Peer& peer, TimePoint now) {
     if (conflict == 0 && peer.admission == Membership::kRefused) {
       outcome_.remarks.push_back(About(SizeRemark::Kind::kReadmitted, peer));
     }
-    const bool known = SizeOf(peer.id).source >= SizeSource::kReport;
+    const bool known = ProvenBy(peer) != 0 || (peer.report != 0 && peer.report_counts);
     peer.settled = conflict == 0 && (peer.settled || known);
     Admit(peer, conflict != 0 ? Membership::kRefused : Membership::kAdmitted);
   }
@@ -372,13 +427,36 @@ void BlockSizeAgreement::SetTrust(Peer& peer, TimePoint now) {
     rank.trust.since = now;
     outcome_.trust.emplace_back(peer.id, number);
     if (next.state >= TrustState::kDoubted) rank.trusted_size = 0;
+    if (next.state == TrustState::kDoubted) SayDoubted(peer, number, rank, now);
     if (next.state != TrustState::kTrusted) continue;
     if (std::exchange(rank.trusted_size, rank.size) == rank.size) continue;
+    if (!MaySay(rank, now)) continue;
     SizeRemark remark = About(SizeRemark::Kind::kTrusted, peer);
     remark.rank = number;
     remark.size = rank.size;
     outcome_.remarks.push_back(std::move(remark));
   }
+}
+
+bool BlockSizeAgreement::MaySay(RankState& rank, TimePoint now) {
+  if (rank.times_said >= kSaidFreely && now - rank.last_said < kSaidRarely) return false;
+  ++rank.times_said;
+  rank.last_said = now;
+  return true;
+}
+
+// Once per connection, but rarely of a rank that connects over and over.
+void BlockSizeAgreement::SayDoubted(Peer& peer, uint32_t number, RankState& rank, TimePoint now) {
+  if (!MaySay(rank, now)) return;
+  SizeRemark remark =
+      About(fixed() ? SizeRemark::Kind::kMismatch : SizeRemark::Kind::kOddRank, peer);
+  // Where events show only that blocks are larger, the report may say how large.
+  const bool reported = rank.size == 0 && peer.report >= rank.at_least;
+  remark.rank = number;
+  remark.size = rank.size != 0 ? rank.size : reported ? peer.report : rank.at_least;
+  remark.at_least = rank.size == 0 && !reported;
+  remark.other = ExpectedOf(peer.id);
+  outcome_.remarks.push_back(std::move(remark));
 }
 
 Trust BlockSizeAgreement::TrustNow(const Peer& peer, const RankState& rank) const {
@@ -387,6 +465,7 @@ Trust BlockSizeAgreement::TrustNow(const Peer& peer, const RankState& rank) cons
   if (peer.admission == Membership::kRefused) {
     return {TrustState::kExcluded, TrustCause::kBlockSizeConflict};
   }
+  if (rank.at_least != 0) return {TrustState::kDoubted, TrustCause::kBlockSizeMismatch};
   if (rank.size == 0) return {TrustState::kLearning};
   if (MayIndex(peer.id, rank.size)) return {TrustState::kTrusted};
   return {TrustState::kDoubted, TrustCause::kBlockSizeMismatch};

@@ -7,10 +7,11 @@
 // Sizes are agreed per model. What is believed, strongest first: a stored event, the engine's own
 // report, the operator's setting; a setting is obeyed all the same, and checked against the others.
 //
-//   start   until every worker that was there at the beginning has answered or failed, or the wait
+//   start   until every worker that was there at the beginning has reported or failed, or the wait
 //           is over. Nobody is admitted before. Sizes that differ then: refused_to_start().
-//   later   a model keeps its size as long as somebody who was accepted has it. Who differs is not
-//           admitted; who was accepted by a report that events prove wrong may change the size.
+//   later   a model keeps its size as long as somebody who was accepted has it, even while that one
+//           is away for a while. Who differs is not admitted; who was accepted by a report that
+//           events prove wrong may change the size.
 //   report  one that its own worker's events contradict is not believed of workers of the same
 //           kind either, until somebody's events confirm it: a stale label, or context parallel.
 //
@@ -23,6 +24,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,7 @@ struct SizeRemark {
     kSilent,           // `worker` answers, but does not say its size
     kReportDiffers,    // `worker` reports `size`, `other` is configured
     kMismatch,         // events of `rank` say `size`, `other` is configured
+    kOddRank,          // events of `rank` say `size`, the model has `other`
     kStaleReport,      // events of `rank` say `size`, the report says `other`
     kRefused,          // `worker` has `size`, the model `other`
     kReadmitted,       // it agrees now
@@ -73,6 +76,7 @@ struct SizeRemark {
   uint32_t rank = 0;
   uint32_t size = 0;
   uint32_t other = 0;
+  bool at_least = false;  // `size` is not more than a lower bound
   SizeSource source = SizeSource::kNone;
   size_t workers = 0;
   std::string model;
@@ -83,6 +87,9 @@ class BlockSizeAgreement {
  public:
   static constexpr uint32_t kMostRanks = EngineReport::kMaxRanks;
   static constexpr size_t kMostCounts = 64;
+  static constexpr size_t kMostModels = 16;  // of a worker; more are names of the same
+  // How long somebody who was accepted keeps its vote while it is away.
+  static constexpr Duration kLongAway = std::chrono::minutes(1);
   // How often a mismatch of a rank that connects again and again is said before it is said rarely.
   static constexpr uint32_t kSaidFreely = 5;
   static constexpr Duration kSaidRarely = std::chrono::minutes(1);
@@ -94,7 +101,9 @@ class BlockSizeAgreement {
   void Leave(WorkerId id, TimePoint now);
   // It serves these, adapters left out.
   void Serves(WorkerId id, std::vector<std::string> models, TimePoint now);
-  // It answered its probe; a size of 0 means that it cannot say.
+  // It is well, and is being asked what it can do.
+  void Answered(WorkerId id, TimePoint now);
+  // What it said; a size of 0 means that it cannot say, or takes nothing back of what it has said.
   void Reported(WorkerId id, EngineKind engine, uint32_t size, TimePoint now);
   // It does not answer, now or any more. Its next report begins anew.
   void Failed(WorkerId id, TimePoint now);
@@ -102,6 +111,8 @@ class BlockSizeAgreement {
   void Followed(WorkerId id, uint32_t rank, TimePoint now);
   // The rank's first stored event of a connection. True: its blocks may be indexed.
   bool Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now);
+  // Blocks of the rank have more tokens than are configured; how many is not known yet.
+  void Exceeded(WorkerId id, uint32_t rank, uint32_t at_least, TimePoint now);
   // What was proven holds no longer: another connection, perhaps another process.
   void Reset(WorkerId id, uint32_t rank, TimePoint now);
   void Unfollowed(WorkerId id, uint32_t rank, TimePoint now);
@@ -143,9 +154,9 @@ class BlockSizeAgreement {
 
  private:
   struct RankState {
-    uint32_t size = 0;  // proven in this connection
-    bool said = false;  // the mismatch, in this connection
-    uint32_t times_said = 0;
+    uint32_t size = 0;        // proven in this connection
+    uint32_t at_least = 0;    // more than is configured, until the size is proven
+    uint32_t times_said = 0;  // that it is doubted, or trusted
     TimePoint last_said{};
     uint32_t trusted_size = 0;  // with which it was last said to be trusted
     Trust trust;
@@ -157,13 +168,15 @@ class BlockSizeAgreement {
     EngineKind engine = EngineKind::kUnknown;
     std::vector<std::string> models;
     Presence presence = Presence::kAwaited;
-    bool at_start = false;
+    std::optional<TimePoint> answered;  // while it is awaited: since when it is well
+    TimePoint away_since{};
     Membership admission = Membership::kHeld;
-    bool settled = false;     // its size was the model's when it was admitted, or became it
-    uint32_t report = 0;      // 0: it does not say
-    uint32_t remembered = 0;  // proven before the last reset
-    uint32_t stale = 0;       // the report that its events contradicted
-    uint32_t differing = 0;   // the report that was said to differ from the setting
+    bool settled = false;        // its size was the model's when it was admitted, or became it
+    uint32_t report = 0;         // 0: it does not say
+    bool report_counts = false;  // it was made by the process that is there now
+    uint32_t remembered = 0;     // proven before the last reset
+    uint32_t stale = 0;          // the report that its events contradicted
+    uint32_t differing = 0;      // the report that was said to differ from the setting
     bool silence_said = false;
     std::map<uint32_t, RankState> ranks;
     Counts mismatches;
@@ -171,6 +184,8 @@ class BlockSizeAgreement {
   struct Model {
     uint32_t size = 0;
     std::vector<uint32_t> cohorts;  // that were said
+    uint32_t times_said = 0;        // that it has a size
+    TimePoint last_said{};
     std::vector<Peer*> peers;
   };
   struct Votes;
@@ -188,13 +203,18 @@ class BlockSizeAgreement {
   void TouchModels(const std::vector<std::string>& names, TimePoint now);
   void EndStart(TimePoint now);
   bool FindConflicts();
-  void Choose(const std::string& name, Model& model);
+  void Choose(const std::string& name, Model& model, TimePoint now);
   void NameCohorts(const std::string& name, Model& model);
   void Judge(Peer& peer, TimePoint now);
   // The size of a model that the worker must not differ from, but does; 0 if all is well.
   uint32_t ConflictOf(const Peer& peer) const;
   void Admit(Peer& peer, Membership admission);
-  void NoticeMismatch(Peer& peer, uint32_t rank, TimePoint now);
+  void Expect(Peer& peer, TimePoint now);
+  static void Forget(Peer& peer, RankState& rank);
+  static bool MaySay(RankState& rank, TimePoint now);
+  void SayDoubted(Peer& peer, uint32_t number, RankState& rank, TimePoint now);
+  void Announce(SizeRemark remark, const Model& model);
+  void NoticeSilence(Peer& peer);
   void NoticeStaleReport(Peer& peer, uint32_t rank, uint32_t size);
   void SetTrust(Peer& peer, TimePoint now);
   Trust TrustNow(const Peer& peer, const RankState& rank) const;

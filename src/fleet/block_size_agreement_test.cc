@@ -19,9 +19,9 @@ using std::chrono::seconds;
 constexpr TimePoint kBegin{seconds(1000)};
 
 std::string_view Name(Kind kind) {
-  constexpr std::string_view kNames[] = {"agreed",   "cohort", "silent",  "report differs",
-                                         "mismatch", "stale",  "refused", "readmitted",
-                                         "conflict", "trusted"};
+  constexpr std::string_view kNames[] = {"agreed",     "cohort",   "silent", "report differs",
+                                         "mismatch",   "odd rank", "stale",  "refused",
+                                         "readmitted", "conflict", "trusted"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -37,6 +37,14 @@ class Story {
   }
   Story& Reports(char w, uint32_t size, EngineKind engine = EngineKind::kVllm) {
     agreement_.Reported(Id(w), engine, size, now_);
+    return *this;
+  }
+  Story& Answers(char w) {
+    agreement_.Answered(Id(w), now_);
+    return *this;
+  }
+  Story& Exceeds(char w, uint32_t at_least) {
+    agreement_.Exceeded(Id(w), 0, at_least, now_);
     return *this;
   }
   Story& Fails(char w) {
@@ -77,7 +85,7 @@ class Story {
       std::string text{Name(r.kind)};
       if (!r.url.empty()) text += std::string(" ") + r.url.back();
       if (r.rank != 0) text += "/" + std::to_string(r.rank);
-      if (r.size != 0) text += " " + std::to_string(r.size);
+      if (r.size != 0) text += (r.at_least ? " >=" : " ") + std::to_string(r.size);
       if (r.other != 0) text += " (" + std::to_string(r.other) + ")";
       if (r.kind == Kind::kAgreed && r.source == SizeSource::kEvents) text += " by events";
       said.push_back(text);
@@ -294,6 +302,113 @@ TEST(BlockSizeAgreement, LetsTheOnlyWorkerHaveAnySize) {
   EXPECT_TRUE(story.indexed());
 }
 
+TEST(BlockSizeAgreement, KeepsItsSizeWhileThoseWhoHaveItAreAwayForAWhile) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}}).Proves('a', 16).Proves('b', 16);
+  story.Joins('c').Reports('c', 32).Said();
+  story.Fails('a').Fails('b').Passes(seconds(10));
+  EXPECT_EQ(story.Said(), Lines());
+  EXPECT_EQ(story.Of('c'), Membership::kRefused) << "an outage does not change what is right";
+  story.Answers('a').Reports('a', 16).Proves('a', 16);
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+  story.Fails('a').Passes(BlockSizeAgreement::kLongAway);
+  EXPECT_EQ(story.Of('c'), Membership::kAdmitted) << "nobody is left who had the other size";
+}
+
+TEST(BlockSizeAgreement, DoesNotTakeAnotherProcessesEventsForItsOwn) {
+  Story story;
+  story.Starts({{'a', 16}, {'b', 16}}).Proves('a', 16).Proves('b', 16).Said();
+  story.Fails('b').Answers('b').Reports('b', 32);  // its stream has not noticed yet
+  EXPECT_EQ(story.Said(), Lines({"refused b 32 (16)"}));
+  story.Resets('b');
+  EXPECT_EQ(story.Of('b'), Membership::kRefused);
+}
+
+TEST(BlockSizeAgreement, DoesNotLetAQuickRestartOverturnWhatOthersReported) {
+  for (const bool report_first : {false, true}) {
+    Story story;
+    story.Starts({{'a', 32}, {'b', 32}}).Proves('b', 32).Said();
+    story.Resets('b');
+    if (report_first) story.Reports('b', 16);
+    story.Proves('b', 16);
+    EXPECT_EQ(story.Of('b'), Membership::kRefused);
+    EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+    story.Proves('a', 32);
+    EXPECT_TRUE(story.indexed());
+  }
+}
+
+TEST(BlockSizeAgreement, KnowsARestartByAReportThatChanges) {
+  Story story;
+  story.Starts({{'a', 32}, {'b', 32}}).Proves('b', 32).Said();
+  story.Reports('b', 16);  // its old stream is still thought to be there
+  EXPECT_EQ(story.Said(), Lines({"refused b 16 (32)"}));
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, AdmitsAfterTheWaitWhoTakesLongToReport) {
+  Story story({.wait = seconds(2)});
+  story.Starts({{'a', 16}}).Said();
+  story.Joins('b').Answers('b').Passes(seconds(1));
+  EXPECT_EQ(story.Of('b'), Membership::kHeld);
+  story.Passes(seconds(1));
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+  EXPECT_EQ(story.Said(), Lines({"silent b"}));
+  story.Reports('b', 32);
+  EXPECT_EQ(story.Said(), Lines({"refused b 32 (16)"}));
+}
+
+TEST(BlockSizeAgreement, WaitsForNobodyWhenTheSizeIsSet) {
+  Story story({.configured = 16});
+  story.Joins('a').Ticks();
+  EXPECT_FALSE(story.agreement().starting());
+  story.Answers('a');
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, SaysThatBlocksAreTooLargeBeforeItKnowsHowLarge) {
+  Story story({.configured = 16});
+  story.Starts({{'a', 0}}).Said();
+  story.Exceeds('a', 20);
+  EXPECT_EQ(story.Said(), Lines({"mismatch a >=20 (16)"}));
+  EXPECT_EQ(story.TrustOf('a').state, TrustState::kDoubted);
+  story.Proves('a', 32);
+  EXPECT_EQ(story.Said(), Lines()) << "once per connection";
+  Story told({.configured = 16});
+  told.Starts({{'a', 32}}).Said();
+  told.Exceeds('a', 20);
+  EXPECT_EQ(told.Said(), Lines({"mismatch a 32 (16)"})) << "the report says how large";
+}
+
+TEST(BlockSizeAgreement, KnowsTheEngineBeforeItSaysWhatToConfigure) {
+  Story story({.configured = 16});
+  story.Joins('a').Proves('a', 32).Ticks();
+  EXPECT_EQ(story.Said(), Lines()) << "nobody knows what it is";
+  story.Answers('a').Reports('a', 0, EngineKind::kTrtllm);
+  const auto outcome = story.agreement().Take();
+  ASSERT_EQ(outcome.remarks.size(), 1u);
+  EXPECT_EQ(outcome.remarks[0].kind, Kind::kMismatch);
+}
+
+TEST(BlockSizeAgreement, SaysOnceWhatConcernsAllNamesOfAModel) {
+  Story story;
+  for (const char w : {'a', 'b'}) {
+    story.agreement().Join(Story::Id(w), Story::Url(w), kBegin);
+    story.agreement().Serves(Story::Id(w), {"m", "m-large", "m-latest"}, kBegin);
+  }
+  story.Reports('a', 16).Reports('b', 16).Ticks();
+  const auto remarks = story.agreement().Take().remarks;
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0].model, "m, m-large, m-latest");
+}
+
+TEST(BlockSizeAgreement, TiresOfASizeThatChangesAllTheTime) {
+  Story story;
+  story.Starts({{'a', 0}}).Said();
+  for (uint32_t i = 0; i < 500; ++i) story.Proves('a', i % 2 == 0 ? 16 : 32);
+  EXPECT_LT(story.Said().size(), 20u);
+}
+
 // --- reports that are wrong
 
 TEST(BlockSizeAgreement, BelievesEventsMoreThanReports) {
@@ -349,6 +464,7 @@ TEST(BlockSizeAgreement, DoubtsOneRankOfAWorkerThatDiffersFromItsOthers) {
   story.Starts({{'a', 16}}).Proves('a', 16, 0).Said();
   story.Proves('a', 32, 1);
   EXPECT_FALSE(story.indexed());
+  EXPECT_EQ(story.Said(), Lines({"odd rank a/1 32 (16)"}));
   EXPECT_EQ(story.TrustOf('a', 0).state, TrustState::kTrusted);
   EXPECT_EQ(story.TrustOf('a', 1).state, TrustState::kDoubted);
 }
@@ -388,35 +504,53 @@ struct Rig {
   BlockSizeAgreement agreement;
   std::map<std::pair<char, uint32_t>, uint32_t> truth;  // what the rank's events say now
   std::set<char> joined;
+  std::set<std::string> mismatches;  // that were said, until the rank connects anew
+  std::set<std::string> refused;     // until they are admitted, fail or leave
+
+  void ForgetWords(char w) {
+    std::erase_if(mismatches, [&](const std::string& key) { return key.find(w) == 0; });
+    refused.erase(Story::Url(w));
+  }
+  std::set<char> Trusted() const {
+    std::set<char> trusted;
+    for (const auto& [rank, size] : truth) {
+      const Trust trust = agreement.TrustOf(Story::Id(rank.first), rank.second);
+      if (trust.state == TrustState::kTrusted) trusted.insert(rank.first);
+    }
+    return trusted;
+  }
 };
 
 // The invariants that no order of events may break.
-void Check(Rig& rig, std::map<std::string, int>& said) {
-  const auto outcome = rig.agreement.Take();
-  for (const SizeRemark& remark : outcome.remarks) {
-    const bool repeats = remark.kind == Kind::kMismatch || remark.kind == Kind::kTrusted;
-    if (!repeats) continue;
-    const std::string key = std::string(Name(remark.kind)) + remark.url + "/" +
-                            std::to_string(remark.rank) + "=" + std::to_string(remark.size);
-    if (remark.kind == Kind::kMismatch) RC_ASSERT(said[key]++ == 0);
+void Check(Rig& rig) {
+  for (const SizeRemark& remark : rig.agreement.Take().remarks) {
+    const std::string key =
+        remark.url.substr(remark.url.size() - std::min<size_t>(remark.url.size(), 1)) +
+        std::to_string(remark.rank);
+    if (remark.kind == Kind::kMismatch) RC_ASSERT(rig.mismatches.insert(key).second);
+    if (remark.kind == Kind::kRefused) RC_ASSERT(rig.refused.insert(remark.url).second);
+    if (remark.kind == Kind::kReadmitted) RC_ASSERT(rig.refused.erase(remark.url) == 1);
   }
   for (const auto& [rank, size] : rig.truth) {
-    const Trust trust = rig.agreement.TrustOf(Story::Id(rank.first), rank.second);
-    const bool may = rig.agreement.MayIndex(Story::Id(rank.first), size);
-    RC_ASSERT((trust.state == TrustState::kTrusted) <= may);
-    const Membership of = rig.agreement.MembershipOf(Story::Id(rank.first));
-    RC_ASSERT((of == Membership::kRefused) <= !may);
+    const WorkerId id = Story::Id(rank.first);
+    const bool may = rig.agreement.MayIndex(id, size);
+    const bool trusted = rig.agreement.TrustOf(id, rank.second).state == TrustState::kTrusted;
+    RC_ASSERT(trusted <= may);
+    if (trusted) RC_ASSERT(rig.agreement.SizeOf(id, rank.second).size == size);
+    RC_ASSERT((rig.agreement.MembershipOf(id) == Membership::kRefused) <= !may);
   }
 }
 
 RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
   const auto mixed = *rc::gen::inRange(0, 3) == 0;
   const auto configured = !mixed && *rc::gen::inRange(0, 3) == 0 ? 16u : 0u;
-  Rig rig{.agreement = BlockSizeAgreement(
-              {.configured = configured, .mixed = mixed, .wait = seconds(5)}, kBegin),
+  const BlockSizeRules rules{.configured = configured, .mixed = mixed, .wait = seconds(5)};
+  Rig rig{.agreement = BlockSizeAgreement(rules, kBegin),
           .truth = {},
-          .joined = {}};
-  std::map<std::string, int> said;  // since the last reset of that rank
+          .joined = {},
+          .mismatches = {},
+          .refused = {}};
+  BlockSizeAgreement& agreement = rig.agreement;
   TimePoint now = kBegin;
   const std::vector<uint32_t> sizes = {16, 32, 64};
   const int steps = *rc::gen::inRange(1, 80);
@@ -424,8 +558,11 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
     const char w = static_cast<char>(*rc::gen::inRange<int>('a', 'e'));
     const uint32_t rank = *rc::gen::inRange(0, 2);
     const uint32_t size = *rc::gen::elementOf(sizes);
-    BlockSizeAgreement& agreement = rig.agreement;
-    switch (*rc::gen::inRange(0, 8)) {
+    const bool newcomer = agreement.MembershipOf(Story::Id(w)) != Membership::kAdmitted &&
+                          agreement.SizeOf(Story::Id(w)).source != SizeSource::kEvents;
+    const std::set<char> trusted = rig.Trusted();
+    const int what = *rc::gen::inRange(0, 10);
+    switch (what) {
       case 0:
         agreement.Join(Story::Id(w), Story::Url(w), now);
         agreement.Serves(Story::Id(w), {w < 'd' ? "m" : "n"}, now);
@@ -435,16 +572,16 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
         agreement.Leave(Story::Id(w), now);
         rig.joined.erase(w);
         std::erase_if(rig.truth, [w](const auto& entry) { return entry.first.first == w; });
-        std::erase_if(said, [&](const auto& entry) {
-          return entry.first.find(Story::Url(w)) != std::string::npos;
-        });
+        rig.ForgetWords(w);
         break;
       case 2:
         agreement.Reported(Story::Id(w), EngineKind::kVllm, *rc::gen::inRange(0, 3) == 0 ? 0 : size,
                            now);
+        std::erase_if(rig.mismatches, [w](const std::string& key) { return key.find(w) == 0; });
         break;
       case 3:
         agreement.Failed(Story::Id(w), now);
+        rig.ForgetWords(w);
         break;
       case 4:
       case 5:
@@ -457,24 +594,37 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
       case 6:
         agreement.Reset(Story::Id(w), rank, now);
         rig.truth.erase({w, rank});
-        std::erase_if(said, [&](const auto& entry) {
-          return entry.first.find(Story::Url(w) + "/" + std::to_string(rank)) != std::string::npos;
-        });
+        rig.mismatches.erase(std::string(1, w) + std::to_string(rank));
+        break;
+      case 7:
+        agreement.Answered(Story::Id(w), now);
+        break;
+      case 8:
+        agreement.Unfollowed(Story::Id(w), rank, now);
+        rig.truth.erase({w, rank});
+        rig.mismatches.erase(std::string(1, w) + std::to_string(rank));
+        agreement.Followed(Story::Id(w), rank, now);
         break;
       default:
         now += seconds(1);
     }
     agreement.Tick(now);
-    Check(rig, said);
+    Check(rig);
     if (agreement.refused_to_start()) return;
+    if (newcomer && (what == 0 || what == 2)) {
+      for (const char other : trusted) {
+        if (other == w) continue;
+        RC_ASSERT(agreement.MembershipOf(Story::Id(other)) == Membership::kAdmitted);
+      }
+    }
   }
   // However it went, nobody who answers is left waiting.
-  rig.agreement.Tick(now + seconds(10));
-  if (rig.agreement.refused_to_start()) return;
-  RC_ASSERT(!rig.agreement.starting());
+  agreement.Tick(now + seconds(10));
+  if (agreement.refused_to_start()) return;
+  RC_ASSERT(!agreement.starting());
   for (const char w : rig.joined) {
-    rig.agreement.Reported(Story::Id(w), EngineKind::kVllm, 16, now + seconds(10));
-    RC_ASSERT(rig.agreement.MembershipOf(Story::Id(w)) != Membership::kHeld);
+    agreement.Reported(Story::Id(w), EngineKind::kVllm, 16, now + seconds(10));
+    RC_ASSERT(agreement.MembershipOf(Story::Id(w)) != Membership::kHeld);
   }
   // And no model is without anybody, unless it has nobody.
   for (const std::string model : {"m", "n"}) {
@@ -482,7 +632,7 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
     for (const char w : rig.joined) {
       if ((w < 'd') != (model == "m")) continue;
       ++members;
-      admitted += rig.agreement.MembershipOf(Story::Id(w)) == Membership::kAdmitted ? 1 : 0;
+      admitted += agreement.MembershipOf(Story::Id(w)) == Membership::kAdmitted ? 1 : 0;
     }
     RC_ASSERT(members == 0 || admitted > 0);
   }

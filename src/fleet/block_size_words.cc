@@ -25,10 +25,24 @@ std::string BothFixes(EngineKind engine, uint32_t worker, uint32_t frontend) {
                      worker, EngineSetting(engine, frontend));
 }
 
+// Where the worker's size is not known well enough to be set.
+std::string EitherFix(EngineKind engine, uint32_t frontend) {
+  return fmt::format(
+      "Unset DYN_KV_CACHE_BLOCK_SIZE on the frontend, which finds it out, or configure {} on "
+      "workers.",
+      EngineSetting(engine, frontend));
+}
+
 std::string RefusalFix(EngineKind engine, uint32_t size) {
   return fmt::format(
       "configure {} on this worker, or start the router with --block-size-conflict=mixed",
       EngineSetting(engine, size));
+}
+
+// Of a model with many names.
+std::string Shortened(const std::string& names) {
+  constexpr size_t kMost = 200;
+  return names.size() <= kMost ? names : names.substr(0, kMost) + "…";
 }
 
 std::string ConflictWords(const SizeRemark& remark) {
@@ -36,8 +50,8 @@ std::string ConflictWords(const SizeRemark& remark) {
   std::ranges::sort(claims, [](const SizeRemark::Claim& a, const SizeRemark::Claim& b) {
     return std::tie(a.size, a.url) < std::tie(b.size, b.url);
   });
-  std::string text =
-      fmt::format("Workers disagree about the KV block size of model '{}':", remark.model);
+  std::string text = fmt::format("Workers disagree about the KV block size of model '{}':",
+                                 Shortened(remark.model));
   for (const SizeRemark::Claim& claim : claims) {
     text += fmt::format("\n  {:>5} tokens  {} ({}, by {})", claim.size, claim.url,
                         Name(claim.engine), Evidence(claim.source));
@@ -80,9 +94,15 @@ std::string WordsOf(const SizeRemark& r) {
                          r.other, BothFixes(r.engine, r.size, r.other));
     case Kind::kMismatch:
       return fmt::format(
-          "Frontend KV block size ({}) does not match worker block size ({}).\n{}\n"
+          "Frontend KV block size ({}) does not match worker block size ({}{}).\n{}\n"
           "KV-aware routing will not function until block sizes match.",
-          r.other, r.size, BothFixes(r.engine, r.size, r.other));
+          r.other, r.at_least ? "at least " : "", r.size,
+          r.at_least ? EitherFix(r.engine, r.other) : BothFixes(r.engine, r.size, r.other));
+    case Kind::kOddRank:
+      return fmt::format(
+          "KV events of a rank have blocks of {} tokens, those of the model's other ranks {}: the "
+          "rank is routed by load",
+          r.size, r.other);
     case Kind::kStaleReport:
       return fmt::format(
           "KV events have blocks of {} tokens, the worker's own report says {}: the events are "
@@ -102,21 +122,6 @@ std::string WordsOf(const SizeRemark& r) {
   std::unreachable();
 }
 
-LogLevel LevelOf(const SizeRemark& remark) {
-  using Kind = SizeRemark::Kind;
-  switch (remark.kind) {
-    case Kind::kMismatch:
-    case Kind::kRefused:
-    case Kind::kConflictAtStart:
-      return LogLevel::kError;
-    case Kind::kReportDiffers:
-    case Kind::kStaleReport:
-      return LogLevel::kWarn;
-    default:
-      return LogLevel::kInfo;
-  }
-}
-
 void Say(const SizeRemark& r, Log& log) {
   using Kind = SizeRemark::Kind;
   const std::string words = WordsOf(r);
@@ -124,9 +129,9 @@ void Say(const SizeRemark& r, Log& log) {
   switch (r.kind) {
     case Kind::kAgreed:
     case Kind::kCohort:
-      return log.Info(words, {{"model", r.model}, {"workers", r.workers}});
+      return log.Info(words, {{"model", Shortened(r.model)}, {"workers", r.workers}});
     case Kind::kConflictAtStart:
-      return log.Error(words, {{"model", r.model}});
+      return log.Error(words, {{"model", Shortened(r.model)}});
     case Kind::kSilent:
     case Kind::kReadmitted:
       return log.Info(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
@@ -146,6 +151,7 @@ void Say(const SizeRemark& r, Log& log) {
                                {"known_from", Evidence(r.source)},
                                {"fix", RefusalFix(r.engine, r.other)}});
     case Kind::kMismatch:
+    case Kind::kOddRank:
       return log.Error(words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}});
     case Kind::kTrusted:
       return log.Info(

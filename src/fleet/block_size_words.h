@@ -16,7 +16,6 @@ std::string EngineSetting(EngineKind engine, uint32_t size);
 
 // The record's message; it may have several lines.
 std::string WordsOf(const SizeRemark& remark);
-LogLevel LevelOf(const SizeRemark& remark);
 void Say(const SizeRemark& remark, Log& log);
 
 // Why a rank has no trust, in numbers, and what to do about it; both empty while all is well.

@@ -45,6 +45,12 @@ void BlockSizes::Serves(WorkerId id, std::vector<std::string> models, TimePoint 
   CarryOut();
 }
 
+void BlockSizes::Answered(WorkerId id, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  agreement_.Answered(id, now);
+  CarryOut();
+}
+
 void BlockSizes::Reported(WorkerId id, const EngineReport& report, TimePoint now) {
   const std::lock_guard lock(mutex_);
   agreement_.Reported(id, report.engine, report.event_block_size(), now);
@@ -57,42 +63,56 @@ void BlockSizes::Failed(WorkerId id, TimePoint now) {
   CarryOut();
 }
 
-void BlockSizes::Followed(WorkerId id, uint32_t rank, TimePoint now) {
+bool BlockSizes::Knows(const Worker& worker) const {
+  const auto found = workers_.find(worker.id());
+  return found != workers_.end() && found->second.get() == &worker;
+}
+
+void BlockSizes::Followed(const Worker& worker, uint32_t rank, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  agreement_.Followed(id, rank, now);
+  if (!Knows(worker)) return;
+  agreement_.Followed(worker.id(), rank, now);
   CarryOut();
 }
 
-void BlockSizes::Unfollowed(WorkerId id, uint32_t rank, TimePoint now) {
+void BlockSizes::Unfollowed(const Worker& worker, uint32_t rank, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  agreement_.Unfollowed(id, rank, now);
+  if (!Knows(worker)) return;
+  agreement_.Unfollowed(worker.id(), rank, now);
   CarryOut();
 }
 
-bool BlockSizes::Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now) {
+bool BlockSizes::Proven(const Worker& worker, uint32_t rank, uint32_t size, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  const bool may = agreement_.Proven(id, rank, size, now);
+  if (!Knows(worker)) return false;
+  const bool may = agreement_.Proven(worker.id(), rank, size, now);
   CarryOut();
   return may;
 }
 
-void BlockSizes::Reset(WorkerId id, uint32_t rank, TimePoint now) {
+void BlockSizes::Exceeded(const Worker& worker, uint32_t rank, uint32_t at_least, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  agreement_.Reset(id, rank, now);
-  // What it said of itself may have been another process.
-  if (const auto found = workers_.find(id); found != workers_.end())
-    found->second->report.Suspect();
+  if (!Knows(worker)) return;
+  agreement_.Exceeded(worker.id(), rank, at_least, now);
   CarryOut();
 }
 
-bool BlockSizes::MayIndex(WorkerId id, uint32_t size) const {
+void BlockSizes::Reset(const Worker& worker, uint32_t rank, TimePoint now) {
   const std::lock_guard lock(mutex_);
-  return agreement_.MayIndex(id, size);
+  if (!Knows(worker)) return;
+  agreement_.Reset(worker.id(), rank, now);
+  workers_[worker.id()]->report.Suspect();  // what it said may have been another process
+  CarryOut();
 }
 
-void BlockSizes::CountMismatch(WorkerId id, uint32_t size) {
+bool BlockSizes::MayIndex(const Worker& worker, uint32_t size) const {
   const std::lock_guard lock(mutex_);
-  agreement_.CountMismatch(id, size);
+  return Knows(worker) && agreement_.MayIndex(worker.id(), size);
+}
+
+void BlockSizes::CountMismatch(const Worker& worker, uint32_t size) {
+  const std::lock_guard lock(mutex_);
+  if (Knows(worker)) agreement_.CountMismatch(worker.id(), size);
 }
 
 bool BlockSizes::Tick(TimePoint now, bool more) {

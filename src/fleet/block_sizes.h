@@ -31,19 +31,22 @@ class BlockSizes {
   void Join(const std::shared_ptr<Worker>& worker, TimePoint now);
   void Leave(WorkerId id, TimePoint now);
   void Serves(WorkerId id, std::vector<std::string> models, TimePoint now);
+  void Answered(WorkerId id, TimePoint now);
   void Reported(WorkerId id, const EngineReport& report, TimePoint now);
   void Failed(WorkerId id, TimePoint now);
 
-  void Followed(WorkerId id, uint32_t rank, TimePoint now);
-  void Unfollowed(WorkerId id, uint32_t rank, TimePoint now);
-  bool Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now);
-  void Reset(WorkerId id, uint32_t rank, TimePoint now);
-  bool MayIndex(WorkerId id, uint32_t size) const;
-  void CountMismatch(WorkerId id, uint32_t size);
+  // What events say. A worker that has left, though its URL may be there again, says nothing.
+  void Followed(const Worker& worker, uint32_t rank, TimePoint now);
+  void Unfollowed(const Worker& worker, uint32_t rank, TimePoint now);
+  bool Proven(const Worker& worker, uint32_t rank, uint32_t size, TimePoint now);
+  void Exceeded(const Worker& worker, uint32_t rank, uint32_t at_least, TimePoint now);
+  void Reset(const Worker& worker, uint32_t rank, TimePoint now);
+  bool MayIndex(const Worker& worker, uint32_t size) const;
+  void CountMismatch(const Worker& worker, uint32_t size);
   // Raised (release) after something was decided; what MayIndex() said before may be wrong now.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
-  // Until it returns false, the start is not over: call it again soon.
+  // Now and then. While it returns true, the start is not over: call it again soon.
   bool Tick(TimePoint now, bool more);
   bool watched() const { return watched_; }
   bool starting() const { return starting_.load(std::memory_order_acquire); }
@@ -65,6 +68,7 @@ class BlockSizes {
  private:
   // With mutex_ held.
   void CarryOut();
+  bool Knows(const Worker& worker) const;
   void Score(WorkerId id, uint32_t rank);
   RankStanding Standing(WorkerId id, uint32_t rank) const;
 

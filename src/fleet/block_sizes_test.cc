@@ -101,13 +101,13 @@ TEST_F(BlockSizesTest, PriceARankByLoadWhoseEventsDoNotMatchTheSetting) {
   const auto worker = Join("http://a:1", 0);
   sizes_->Tick(kNow, false);
   Logged();
-  EXPECT_FALSE(sizes_->Proven(worker->id(), 0, 32, kNow));
+  EXPECT_FALSE(sizes_->Proven(*worker, 0, 32, kNow));
   EXPECT_TRUE(worker->ranks.only().doubted);
   const std::string logged = Logged();
   EXPECT_NE(logged.find("ERROR Frontend KV block size (16) does not match worker block size (32)."),
             std::string::npos);
   EXPECT_NE(logged.find("url=http://a:1"), std::string::npos);
-  sizes_->Reset(worker->id(), 0, kNow);
+  sizes_->Reset(*worker, 0, kNow);
   EXPECT_FALSE(worker->ranks.only().doubted);
   EXPECT_TRUE(worker->report.TakeSuspicion()) << "it may be another process";
 }
@@ -121,7 +121,7 @@ TEST_F(BlockSizesTest, ShowWhereEachSizeIsKnownFrom) {
            source + "\"} 32";
   };
   EXPECT_NE(Metrics().find(gauge("report")), std::string::npos);
-  sizes_->Proven(worker->id(), 0, 32, kNow);
+  sizes_->Proven(*worker, 0, 32, kNow);
   EXPECT_NE(Metrics().find(gauge("events")), std::string::npos);
   EXPECT_EQ(Metrics().find(gauge("report")), std::string::npos);
 }
@@ -134,7 +134,7 @@ TEST_F(BlockSizesTest, ConcernNobodyWhereCachesAreNotLookedAt) {
   EXPECT_EQ(StateOf(*b), WorkerState::kReady);
   EXPECT_FALSE(sizes_->starting());
   EXPECT_FALSE(sizes_->Tick(kNow, false));
-  EXPECT_TRUE(sizes_->Proven(a->id(), 0, 32, kNow));
+  EXPECT_TRUE(sizes_->Proven(*a, 0, 32, kNow));
   EXPECT_EQ(Logged().find("INFO"), std::string::npos);
 }
 
@@ -147,9 +147,9 @@ TEST_F(BlockSizesTest, CanBeToldFromManyThreads) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       for (int n = 0; n < 200; ++n) {
-        if (i == 0) sizes_->Proven(a->id(), 0, 32, kNow);
-        if (i == 1 && n % 50 == 0) sizes_->Reset(a->id(), 0, kNow);
-        if (i == 2) sizes_->CountMismatch(a->id(), 16);
+        if (i == 0) sizes_->Proven(*a, 0, 32, kNow);
+        if (i == 1 && n % 50 == 0) sizes_->Reset(*a, 0, kNow);
+        if (i == 2) sizes_->CountMismatch(*a, 16);
         if (i == 3) EXPECT_FALSE(Metrics().empty());
       }
     });

@@ -47,14 +47,15 @@ void WriteReport(JsonWriter& w, const WorkerReport& reported) {
 }
 
 // `feed` is null where nobody follows the rank's events.
-void WriteRank(JsonWriter& w, const BlockSizes& sizes, WorkerId worker, uint32_t rank,
+void WriteRank(JsonWriter& w, const BlockSizes& sizes, const Member& member, uint32_t rank,
                const FeedStatus* feed) {
-  const BlockSizes::RankStanding standing = sizes.StandingOf(worker, rank);
+  const BlockSizes::RankStanding standing = sizes.StandingOf(member.worker->id(), rank);
+  const bool ill = standing.trust.cause == TrustCause::kUnhealthy;
   const int64_t heard = feed == nullptr ? 0 : feed->last_event.load(std::memory_order_relaxed);
   w.BeginObject().Key("rank").Unsigned(rank).Key("trust").String(Name(standing.trust.state));
   WriteText(w, "cause", Name(standing.trust.cause));
   w.Key("since").String(WallTime(standing.trust.since));
-  WriteText(w, "evidence", standing.words.evidence);
+  WriteText(w, "evidence", ill ? member.cause : standing.words.evidence);
   WriteText(w, "fix", standing.words.fix);
   WriteText(w, "events", feed == nullptr ? "" : feed->source);
   w.Key("blocks").Unsigned(feed == nullptr ? 0 : feed->blocks.Get());
@@ -64,7 +65,8 @@ void WriteRank(JsonWriter& w, const BlockSizes& sizes, WorkerId worker, uint32_t
   w.EndObject();
 }
 
-void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, WorkerId worker) {
+void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, const Member& member) {
+  const WorkerId worker = member.worker->id();
   const BlockSizeAgreement::Known known = sizes.SizeOf(worker);
   WriteKnown(w, "block_size", known.size);
   WriteText(w, "block_size_source", Name(known.source));
@@ -73,9 +75,9 @@ void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, Work
   for (const auto& feed : feeds) {
     if (feed->worker != worker) continue;
     any = true;
-    WriteRank(w, sizes, worker, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
+    WriteRank(w, sizes, member, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
   }
-  if (!any) WriteRank(w, sizes, worker, 0, nullptr);
+  if (!any) WriteRank(w, sizes, member, 0, nullptr);
   w.EndArray();
 }
 
@@ -93,7 +95,7 @@ void WriteWorker(JsonWriter& w, const GatewayContext& context, const Feeds& feed
   w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
   w.Key("requests").Unsigned(worker.requests.Value());
   WriteReport(w, worker.report);
-  if (context.sizes != nullptr) WriteSizes(w, *context.sizes, feeds, worker.id());
+  if (context.sizes != nullptr) WriteSizes(w, *context.sizes, feeds, member);
   w.EndObject();
 }
 
@@ -141,12 +143,15 @@ Answer ReadyPage(const GatewayContext& context) {
   if (context.sizes != nullptr && context.sizes->refused_to_start()) {
     return NotReady("refused", "the workers disagree about the KV block size; the log says who");
   }
+  const size_t awaited = context.sizes == nullptr ? 0 : context.sizes->Awaited().size();
+  if (context.sizes != nullptr && context.sizes->starting() && awaited == 0) {
+    return NotReady("starting", "names of workers are being looked up");
+  }
   if (context.sizes != nullptr && context.sizes->starting()) {
     return NotReady("starting",
                     fmt::format("{} of {} workers have not said how large their KV cache blocks "
                                 "are; they are waited for at most {} s (--block-size-wait)",
-                                context.sizes->Awaited().size(), fleet->members().size(),
-                                Seconds(context.sizes->wait())));
+                                awaited, fleet->members().size(), Seconds(context.sizes->wait())));
   }
   if (fleet->routable() == 0) return NotReady("no worker is ready", WhyNobody(*fleet));
   return {.body = R"({"status":"ready"})"};
