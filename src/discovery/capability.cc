@@ -9,19 +9,18 @@ namespace fathom {
 namespace {
 
 // What is known comes first: a page that is asked for again has nothing to take back.
-void Learn(Capability& known, const EnginePage& page) {
-  known.answered = known.answered || page.answered;
+void Learn(EngineReport& known, const EnginePage& page) {
   if (!page.report) return;
-  const bool same = known.report.engine == page.report->engine;
-  if (same || known.report.engine == EngineKind::kUnknown) {
-    known.report = Joined(std::move(known.report), *page.report);
+  const bool same = known.engine == page.report->engine;
+  if (same || known.engine == EngineKind::kUnknown) {
+    known = Joined(std::move(known), *page.report);
   }
 }
 
-bool KnowsBlocks(const Capability& known) { return known.report.block_size > 0; }
+bool KnowsBlocks(const EngineReport& known) { return known.block_size > 0; }
 
 // Both places where TensorRT-LLM may say it.
-Task<void> AskTrtllmPages(EngineInterview& interview, Capability& known) {
+Task<void> AskTrtllmPages(EngineInterview& interview, EngineReport& known) {
   auto asking_metrics = interview.Metrics();
   const EnginePage metrics = co_await asking_metrics;
   Learn(known, metrics);
@@ -32,7 +31,7 @@ Task<void> AskTrtllmPages(EngineInterview& interview, Capability& known) {
 }
 
 // Its /metrics have been asked for already.
-Task<void> AskTrtllm(EngineInterview& interview, Capability& known) {
+Task<void> AskTrtllm(EngineInterview& interview, EngineReport& known) {
   auto asking = interview.TrtllmPrometheus();
   const EnginePage prometheus = co_await asking;
   Learn(known, prometheus);
@@ -45,10 +44,10 @@ Task<void> AskTrtllm(EngineInterview& interview, Capability& known) {
 
 }  // namespace
 
-Task<Capability> AskCapability(Loop& loop, Resolver& resolver, const Worker& worker,
-                               const Endpoint& endpoint, TimePoint deadline) {
+Task<EngineReport> AskCapability(Loop& loop, Resolver& resolver, const Worker& worker,
+                                 const Endpoint& endpoint, TimePoint deadline) {
   EngineInterview interview(loop, resolver, worker, endpoint, Duration::max(), deadline);
-  Capability known;
+  EngineReport known;
   auto asking_info = interview.ServerInfo();
   const EnginePage info = co_await asking_info;
   Learn(known, info);
@@ -56,12 +55,12 @@ Task<Capability> AskCapability(Loop& loop, Resolver& resolver, const Worker& wor
   auto asking_metrics = interview.Metrics();
   const EnginePage metrics = co_await asking_metrics;
   Learn(known, metrics);
-  if (known.report.engine == EngineKind::kUnknown) {
+  if (known.engine == EngineKind::kUnknown) {
     auto asking_sources = interview.VllmEventSources();
     const EnginePage sources = co_await asking_sources;
     Learn(known, sources);
   }
-  if (known.report.engine == EngineKind::kTrtllm && !KnowsBlocks(known)) {
+  if (known.engine == EngineKind::kTrtllm && !KnowsBlocks(known)) {
     auto asking_trtllm = AskTrtllm(interview, known);
     co_await asking_trtllm;
   }

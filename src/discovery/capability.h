@@ -14,13 +14,8 @@
 
 namespace fathom {
 
-struct Capability {
-  bool answered = false;  // it spoke HTTP at all
-  EngineReport report;    // without loads; the engine may stay unknown, and all numbers 0
-};
-
-// Returns by the deadline, with what was learned until then.
-Task<Capability> AskCapability(Loop& loop, Resolver& resolver, const Worker& worker,
-                               const Endpoint& endpoint, TimePoint deadline);
+// Returns by the deadline, with what was learned until then, without loads.
+Task<EngineReport> AskCapability(Loop& loop, Resolver& resolver, const Worker& worker,
+                                 const Endpoint& endpoint, TimePoint deadline);
 
 }  // namespace fathom

@@ -40,12 +40,12 @@ class CapabilityTest : public testing::Test {
  protected:
   ~CapabilityTest() override { server_.reset(); }
 
-  Capability Ask(Duration patience = kPatience) {
+  EngineReport Ask(Duration patience = kPatience) {
     server_ = std::make_unique<ScriptedServer>([this](RawSocket& socket) { Answer(socket); });
     return Ask(server_->url(), patience);
   }
 
-  Capability Ask(const std::string& url, Duration patience) {
+  EngineReport Ask(const std::string& url, Duration patience) {
     WorkerSpec spec;
     spec.url = url;
     spec.api_key = "secret";
@@ -53,7 +53,7 @@ class CapabilityTest : public testing::Test {
     const Endpoint endpoint{*Url::Parse(url), nullptr};
     Loop loop;
     Resolver resolver;
-    Capability found;
+    EngineReport found;
     const TimePoint deadline = loop.now() + patience;
     loop.Post([&] { Spawn(AskThenStop(loop, resolver, worker, endpoint, deadline, found)); });
     loop.Run();
@@ -61,7 +61,7 @@ class CapabilityTest : public testing::Test {
   }
 
   static Task<void> AskThenStop(Loop& loop, Resolver& resolver, const Worker& worker,
-                                const Endpoint& endpoint, TimePoint deadline, Capability& found) {
+                                const Endpoint& endpoint, TimePoint deadline, EngineReport& found) {
     auto asking = AskCapability(loop, resolver, worker, endpoint, deadline);
     found = co_await asking;
     loop.Stop();
@@ -98,11 +98,10 @@ class CapabilityTest : public testing::Test {
 
 TEST_F(CapabilityTest, ReadsWhatVllmSaysOfItsCache) {
   pages_["/metrics"] = kVllm;
-  const Capability found = Ask();
-  EXPECT_TRUE(found.answered);
-  EXPECT_EQ(found.report.engine, EngineKind::kVllm);
-  EXPECT_EQ(found.report.block_size, 16u);
-  EXPECT_EQ(found.report.num_blocks, 256u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.engine, EngineKind::kVllm);
+  EXPECT_EQ(found.block_size, 16u);
+  EXPECT_EQ(found.num_blocks, 256u);
   EXPECT_THAT(asked_, ElementsAre("/server_info", "/get_server_info", "/metrics"));
   EXPECT_THAT(last_head_, HasSubstr("\r\nauthorization: Bearer secret\r\n"));
 }
@@ -111,47 +110,47 @@ TEST_F(CapabilityTest, MultipliesTheBlocksOfAVllmThatTellsOfContextParallelism) 
   pages_["/server_info"] =
       R"({"vllm_config":{"parallel_config":{"decode_context_parallel_size":2}}})";
   pages_["/metrics"] = kVllm;
-  EXPECT_EQ(Ask().report.event_block_size(), 32u);
+  EXPECT_EQ(Ask().event_block_size(), 32u);
 }
 
 TEST_F(CapabilityTest, AsksSglangForOnePage) {
   pages_["/server_info"] = kSglang;
-  const Capability found = Ask();
-  EXPECT_EQ(found.report.engine, EngineKind::kSglang);
-  EXPECT_EQ(found.report.event_block_size(), 64u);
-  EXPECT_EQ(found.report.ranks, 2u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.engine, EngineKind::kSglang);
+  EXPECT_EQ(found.event_block_size(), 64u);
+  EXPECT_EQ(found.ranks, 2u);
   EXPECT_THAT(asked_, ElementsAre("/server_info"));
 }
 
 TEST_F(CapabilityTest, AsksAnOldSglangUnderItsOldName) {
   pages_["/get_server_info"] = kSglang;
-  EXPECT_EQ(Ask().report.event_block_size(), 64u);
+  EXPECT_EQ(Ask().event_block_size(), 64u);
   EXPECT_THAT(asked_, ElementsAre("/server_info", "/get_server_info"));
 }
 
 TEST_F(CapabilityTest, LooksInTheMetricsForThePageThatSglangLeavesOut) {
   pages_["/server_info"] = R"({"page_size":null,"max_total_num_tokens":8192})";
   pages_["/metrics"] = "sglang:page_size 16\n";
-  const Capability found = Ask();
-  EXPECT_EQ(found.report.block_size, 16u);
-  EXPECT_EQ(found.report.kv_tokens, 8192u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.block_size, 16u);
+  EXPECT_EQ(found.kv_tokens, 8192u);
 }
 
 TEST_F(CapabilityTest, KnowsAVllmWithoutStatisticsByItsEventSources) {
   pages_["/metrics"] = "process_start_time_seconds 1.79e+09\n";
   pages_["/kv_event_sources"] = R"({"0":{"endpoint":"tcp://*:5557"}})";
-  const Capability found = Ask();
-  EXPECT_EQ(found.report.engine, EngineKind::kVllm);
-  EXPECT_EQ(found.report.block_size, 0u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.engine, EngineKind::kVllm);
+  EXPECT_EQ(found.block_size, 0u);
 }
 
 TEST_F(CapabilityTest, BelievesTensorRtThatHasRun) {
   pages_["/server_info"] = R"({"disaggregated_params":null})";
   pages_["/metrics"] = kTrtllm;
-  const Capability found = Ask();
-  EXPECT_EQ(found.report.engine, EngineKind::kTrtllm);
-  EXPECT_EQ(found.report.block_size, 32u);
-  EXPECT_EQ(found.report.num_blocks, 10u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.engine, EngineKind::kTrtllm);
+  EXPECT_EQ(found.block_size, 32u);
+  EXPECT_EQ(found.num_blocks, 10u);
   EXPECT_THAT(asked_, ElementsAre("/server_info", "/metrics"));
 }
 
@@ -159,7 +158,7 @@ TEST_F(CapabilityTest, MakesNobodyWorkWhoTellsOnAnotherPage) {
   pages_["/server_info"] = R"({"disaggregated_params":null})";
   pages_["/metrics"] = "[]";
   pages_["/prometheus/metrics"] = kTrtllmPrometheus;
-  EXPECT_EQ(Ask().report.block_size, 64u);
+  EXPECT_EQ(Ask().block_size, 64u);
   EXPECT_THAT(asked_, ElementsAre("/server_info", "/metrics", "/prometheus/metrics"));
 }
 
@@ -170,7 +169,7 @@ TEST_F(CapabilityTest, MakesTensorRtRunOnceIfItKnowsItsBlocksOnlyThen) {
   on_asked_ = [this](const std::string& path) {
     if (path == "/health_generate") pages_["/metrics"] = kTrtllm;
   };
-  EXPECT_EQ(Ask().report.block_size, 32u);
+  EXPECT_EQ(Ask().block_size, 32u);
   EXPECT_THAT(asked_, ElementsAre("/server_info", "/metrics", "/prometheus/metrics",
                                   "/health_generate", "/metrics"));
 }
@@ -181,47 +180,44 @@ TEST_F(CapabilityTest, LooksAtBothPagesAfterTensorRtHasRun) {
   on_asked_ = [this](const std::string& path) {
     if (path == "/health_generate") pages_["/prometheus/metrics"] = kTrtllmPrometheus;
   };
-  EXPECT_EQ(Ask().report.block_size, 64u);
+  EXPECT_EQ(Ask().block_size, 64u);
 }
 
 TEST_F(CapabilityTest, GivesUpOnATensorRtThatNeverSays) {
   pages_["/metrics"] = "[]";
-  const Capability found = Ask();
-  EXPECT_TRUE(found.answered);
-  EXPECT_EQ(found.report, (EngineReport{.engine = EngineKind::kTrtllm}));
+  const EngineReport found = Ask();
+  EXPECT_EQ(found, (EngineReport{.engine = EngineKind::kTrtllm}));
   EXPECT_EQ(std::ranges::count(asked_, "/health_generate"), 1);
 }
 
-TEST_F(CapabilityTest, SaysThatAWorkerAnsweredThatIsNoEngineWeKnow) {
-  const Capability found = Ask();
-  EXPECT_TRUE(found.answered);
-  EXPECT_EQ(found.report, EngineReport());
+TEST_F(CapabilityTest, KnowsNothingOfAWorkerThatIsNoEngineWeKnow) {
+  const EngineReport found = Ask();
+  EXPECT_EQ(found, EngineReport());
   EXPECT_EQ(asked_.back(), "/kv_event_sources");
 }
 
-TEST_F(CapabilityTest, SaysThatNobodyAnsweredWhereNobodyListens) {
+TEST_F(CapabilityTest, KnowsNothingWhereNobodyListens) {
   std::string url;
   {
     const ScriptedServer gone([](RawSocket&) {});
     url = gone.url();
   }
-  const Capability found = Ask(url, kPatience);
-  EXPECT_FALSE(found.answered);
-  EXPECT_EQ(found.report, EngineReport());
+  const EngineReport found = Ask(url, kPatience);
+  EXPECT_EQ(found, EngineReport());
 }
 
 TEST_F(CapabilityTest, KeepsWhatItLearnedWhenALaterPageFails) {
   pages_["/server_info"] = R"({"vllm_config":{"scheduler_config":{"max_num_seqs":99}}})";
   raw_["/metrics"] = "HTTP/1.1 500 X\r\ncontent-length: 0\r\n\r\n";
-  const Capability found = Ask();
-  EXPECT_EQ(found.report.engine, EngineKind::kVllm);
-  EXPECT_EQ(found.report.max_running, 99u);
+  const EngineReport found = Ask();
+  EXPECT_EQ(found.engine, EngineKind::kVllm);
+  EXPECT_EQ(found.max_running, 99u);
 }
 
 TEST_F(CapabilityTest, AsksForTheOtherPagesWhenOneBreaksOff) {
   raw_["/server_info"] = "HTTP/1.1 200 X\r\ncontent-length: 100\r\n\r\n{";
   pages_["/metrics"] = kVllm;
-  EXPECT_EQ(Ask().report.block_size, 16u);
+  EXPECT_EQ(Ask().block_size, 16u);
 }
 
 TEST_F(CapabilityTest, SurvivesGarbageOnEveryPage) {
@@ -233,15 +229,15 @@ TEST_F(CapabilityTest, SurvivesGarbageOnEveryPage) {
                              "/kv_event_sources", "/health_generate"}) {
       raw_[path] = garbage;
     }
-    const Capability found = Ask();
-    EXPECT_EQ(found.report.block_size, 0u);
+    const EngineReport found = Ask();
+    EXPECT_EQ(found.block_size, 0u);
   }
 }
 
 TEST_F(CapabilityTest, ReadsNoPageToAnEndThatDoesNotCome) {
   raw_["/server_info"] = "HTTP/1.1 200 X\r\n\r\n" + std::string(8 << 20, ' ');
   pages_["/metrics"] = kVllm;
-  EXPECT_EQ(Ask().report.block_size, 16u);
+  EXPECT_EQ(Ask().block_size, 16u);
 }
 
 // A page that never comes leaves time for the others.
@@ -254,7 +250,7 @@ TEST_F(CapabilityTest, LearnsFromTheOtherPagesWhatASilentOneDoesNotSay) {
     }
     socket.Send(fmt::format("HTTP/1.1 200 X\r\ncontent-length: {}\r\n\r\n{}", kVllm.size(), kVllm));
   });
-  EXPECT_EQ(Ask(server.url(), milliseconds(3000)).report.block_size, 16u);
+  EXPECT_EQ(Ask(server.url(), milliseconds(3000)).block_size, 16u);
 }
 
 TEST_F(CapabilityTest, DoesNotWaitBeyondTheDeadlineForAPageThatDrips) {
@@ -266,12 +262,12 @@ TEST_F(CapabilityTest, DoesNotWaitBeyondTheDeadlineForAPageThatDrips) {
     }
     socket.Send(kVllm);  // too late
   });
-  EXPECT_EQ(Ask(server.url(), milliseconds(100)).report, EngineReport());
+  EXPECT_EQ(Ask(server.url(), milliseconds(100)), EngineReport());
 }
 
 TEST_F(CapabilityTest, AsksNothingOnceTheTimeIsUp) {
   pages_["/metrics"] = kVllm;
-  EXPECT_FALSE(Ask(Duration{}).answered);
+  EXPECT_FALSE(Ask(Duration{}).engine != EngineKind::kUnknown);
   EXPECT_THAT(asked_, IsEmpty());
 }
 

@@ -27,7 +27,6 @@ Task<EnginePage> EngineInterview::Get(std::string path, Reader reader) {
   const TimePoint deadline = now + std::min(patience_, (end_ - now) / 2);
   auto asking = Fetch(loop_, resolver_, endpoint_, request, deadline);
   auto answer = co_await asking;
-  page.answered = answer.has_value();
   page.settled = answer && answer->status < 500;
   page.gone = !answer && answer.error().what.find("connection refused") != std::string::npos;
   page.found = answer && answer->status == 200;
@@ -42,7 +41,6 @@ Task<EnginePage> EngineInterview::ServerInfo() {
   if (!page.settled || page.found) co_return page;
   auto getting_old = Get("/get_server_info", ReadServerInfo);
   page = co_await getting_old;
-  page.answered = true;
   co_return page;
 }
 

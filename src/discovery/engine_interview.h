@@ -22,7 +22,6 @@
 namespace fathom {
 
 struct EnginePage {
-  bool answered = false;               // in HTTP, whatever it said
   bool settled = false;                // asking again soon would bring nothing else
   bool found = false;                  // there is such a page
   bool gone = false;                   // nobody listens

@@ -140,13 +140,11 @@ Task<void> Prober::AskWhatItCan(Patient& patient) {
   }
   const TimePoint deadline = loop_.now() + std::max(kProbeTime, 2 * sizes_->wait());
   auto asking = AskCapability(loop_, resolver_, *patient.worker, *patient.endpoint, deadline);
-  Capability capability = co_await asking;
+  const EngineReport report = co_await asking;
   if (patient.forgotten) co_return;
   Worker& worker = *patient.worker;
-  if (capability.report.engine != EngineKind::kUnknown) {
-    worker.report.Publish(capability.report, loop_.now());
-  }
-  sizes_->Reported(worker.id(), capability.report, loop_.now());
+  if (report.engine != EngineKind::kUnknown) worker.report.Publish(report, loop_.now());
+  sizes_->Reported(worker.id(), report, loop_.now());
 }
 
 void Prober::Succeeded(Patient& patient) {
