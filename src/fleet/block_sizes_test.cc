@@ -150,7 +150,9 @@ TEST_F(BlockSizesTest, CanBeToldFromManyThreads) {
         if (i == 0) sizes_->Proven(*a, 0, 32, kNow);
         if (i == 1 && n % 50 == 0) sizes_->Reset(*a, 0, kNow);
         if (i == 2) sizes_->CountMismatch(*a, 16);
-        if (i == 3) EXPECT_FALSE(Metrics().empty());
+        if (i == 3) {
+          EXPECT_FALSE(Metrics().empty());
+        }
       }
     });
   }
