@@ -343,7 +343,7 @@ TEST_F(DnsWatchTest, RefusesWhatIsNoNameAndSaysWhatIsWanted) {
   EXPECT_THAT(Refusal(Entry("dns+http://")), HasSubstr("host is missing"));
   EXPECT_THAT(Refusal(Entry("dns+http://u:secret@pods")), Not(HasSubstr("secret")));
   const std::string label(64, 'a');
-  for (const std::string& name : {"a..b", ".a", ".", "a..", label.c_str()}) {
+  for (const char* const name : {"a..b", ".a", ".", "a..", label.c_str()}) {
     EXPECT_THAT(Refusal(Entry(fmt::format("dns+http://{}:1", name))), HasSubstr("no DNS name"));
   }
   EXPECT_EQ(lookups(), 0);
