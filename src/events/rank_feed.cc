@@ -13,9 +13,10 @@ RankFeed::RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker
   if (sizes_ != nullptr) sizes_->Followed(*worker_, rank(), std::chrono::steady_clock::now());
 }
 
+// Whoever is followed next, perhaps at another endpoint, may be another process.
 RankFeed::~RankFeed() {
   worker_->ranks.Forget(rank());
-  if (sizes_ != nullptr) sizes_->Unfollowed(*worker_, rank(), std::chrono::steady_clock::now());
+  if (sizes_ != nullptr) sizes_->Reset(*worker_, rank(), std::chrono::steady_clock::now());
 }
 
 void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
@@ -149,9 +150,8 @@ void RankFeed::SetRank(uint32_t number, TimePoint now) {
   shape_.reset();
   worker_->ranks.Know(number);
   worker_->ranks.Forget(before);
-  if (sizes_ != nullptr) sizes_->Unfollowed(*worker_, before, now);
   status_->dp_rank.store(number, std::memory_order_relaxed);
-  if (sizes_ != nullptr) sizes_->Followed(*worker_, number, now);
+  if (sizes_ != nullptr) sizes_->Renumbered(*worker_, before, number, now);
 }
 
 void RankFeed::CloseHoldings() {

@@ -159,10 +159,14 @@ void BlockSizeAgreement::Followed(WorkerId id, uint32_t rank, TimePoint now) {
   SetTrust(*peer, now);
 }
 
-void BlockSizeAgreement::Unfollowed(WorkerId id, uint32_t rank, TimePoint now) {
+// What was said of the rank is not forgotten: streams may change their numbers over and over.
+void BlockSizeAgreement::Renumbered(WorkerId id, uint32_t from, uint32_t to, TimePoint now) {
   Peer* const peer = Find(id);
-  if (peer == nullptr || !peer->ranks.contains(rank)) return;
-  Forget(*peer, peer->ranks[rank]);  // but not what was said of it: it may be back at once
+  if (peer == nullptr) return;
+  if (const auto left = peer->ranks.find(from); left != peer->ranks.end()) {
+    Forget(*peer, left->second);
+  }
+  Followed(id, to, now);
   Touch(*peer, now);
 }
 

@@ -115,7 +115,8 @@ class BlockSizeAgreement {
   void Exceeded(WorkerId id, uint32_t rank, uint32_t at_least, TimePoint now);
   // What was proven holds no longer: another connection, perhaps another process.
   void Reset(WorkerId id, uint32_t rank, TimePoint now);
-  void Unfollowed(WorkerId id, uint32_t rank, TimePoint now);
+  // The stream of one rank turned out to be another's.
+  void Renumbered(WorkerId id, uint32_t from, uint32_t to, TimePoint now);
   // `more`: workers of the start are still being looked for.
   void Tick(TimePoint now, bool more = false);
 

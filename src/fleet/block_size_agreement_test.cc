@@ -603,10 +603,9 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
         agreement.Answered(Story::Id(w), now);
         break;
       case 8:
-        agreement.Unfollowed(Story::Id(w), rank, now);
+        agreement.Renumbered(Story::Id(w), rank, 1 - rank, now);
         rig.truth.erase({w, rank});
         rig.mismatches.erase(std::string(1, w) + std::to_string(rank));
-        agreement.Followed(Story::Id(w), rank, now);
         break;
       default:
         now += seconds(1);

@@ -75,10 +75,10 @@ void BlockSizes::Followed(const Worker& worker, uint32_t rank, TimePoint now) {
   CarryOut();
 }
 
-void BlockSizes::Unfollowed(const Worker& worker, uint32_t rank, TimePoint now) {
+void BlockSizes::Renumbered(const Worker& worker, uint32_t from, uint32_t to, TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (!Knows(worker)) return;
-  agreement_.Unfollowed(worker.id(), rank, now);
+  agreement_.Renumbered(worker.id(), from, to, now);
   CarryOut();
 }
 

@@ -37,7 +37,7 @@ class BlockSizes {
 
   // What events say. A worker that has left, though its URL may be there again, says nothing.
   void Followed(const Worker& worker, uint32_t rank, TimePoint now);
-  void Unfollowed(const Worker& worker, uint32_t rank, TimePoint now);
+  void Renumbered(const Worker& worker, uint32_t from, uint32_t to, TimePoint now);
   bool Proven(const Worker& worker, uint32_t rank, uint32_t size, TimePoint now);
   void Exceeded(const Worker& worker, uint32_t rank, uint32_t at_least, TimePoint now);
   void Reset(const Worker& worker, uint32_t rank, TimePoint now);
