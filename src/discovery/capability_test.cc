@@ -38,11 +38,11 @@ constexpr std::string_view kTrtllmPrometheus =
 // A worker with the pages that the test gives it.
 class CapabilityTest : public testing::Test {
  protected:
-  ~CapabilityTest() override { server_.reset(); }
-
   EngineReport Ask(Duration patience = kPatience) {
     server_ = std::make_unique<ScriptedServer>([this](RawSocket& socket) { Answer(socket); });
-    return Ask(server_->url(), patience);
+    const EngineReport found = Ask(server_->url(), patience);
+    server_.reset();  // it has nothing more to say, and the test may change its pages
+    return found;
   }
 
   EngineReport Ask(const std::string& url, Duration patience) {
