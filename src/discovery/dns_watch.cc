@@ -284,8 +284,7 @@ Task<void> DnsWatch::WatchPlain(WorkerId id, std::shared_ptr<const Endpoint> end
   if (hosts <= 1) co_return;
   log_.Warn(
       "A worker's name has several addresses: its requests land on any of them, and what each "
-      "cache "
-      "holds cannot be known",
+      "cache holds cannot be known",
       {{"worker_id", id.value()},
        {"url", url.ToString()},
        {"addresses", hosts},

@@ -91,8 +91,7 @@ void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
     case ResetCause::kReconnect:
       return Complain(
           "The KV event connection broke; whether it is the same process cannot be told, so what "
-          "it "
-          "held is forgotten",
+          "it held is forgotten",
           replay_.empty() ? "no replay endpoint" : "the replay endpoint does not answer",
           "give the engine a replay_endpoint that the router can reach");
     case ResetCause::kMalformed:

@@ -19,7 +19,7 @@
 // either, but only blocks of that size are indexed.
 //
 // Threads  One.
-// Memory   Per worker at most kMostRanks ranks and kMostCounts counters.
+// Memory   Per worker at most kMostModels models, kMostRanks ranks and kMostCounts counters.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +109,7 @@ class BlockSizeAgreement {
   void Failed(WorkerId id, TimePoint now);
   // Somebody follows the events of that rank.
   void Followed(WorkerId id, uint32_t rank, TimePoint now);
-  // The rank's first stored event of a connection. True: its blocks may be indexed.
+  // A stored event of the rank says so. True: its blocks may be indexed.
   bool Proven(WorkerId id, uint32_t rank, uint32_t size, TimePoint now);
   // Blocks of the rank have more tokens than are configured; how many is not known yet.
   void Exceeded(WorkerId id, uint32_t rank, uint32_t at_least, TimePoint now);
@@ -126,7 +126,7 @@ class BlockSizeAgreement {
 
   bool starting() const { return starting_; }
   bool refused_to_start() const { return refused_to_start_; }
-  // Workers of the start that have not answered yet.
+  // Workers that have not said yet what they can do.
   std::vector<std::string> awaited() const;
 
   Membership MembershipOf(WorkerId id) const;

@@ -152,10 +152,6 @@ void BlockSizes::Score(WorkerId id, uint32_t rank) {
 
 BlockSizes::RankStanding BlockSizes::StandingOf(WorkerId id, uint32_t rank) const {
   const std::lock_guard lock(mutex_);
-  return Standing(id, rank);
-}
-
-BlockSizes::RankStanding BlockSizes::Standing(WorkerId id, uint32_t rank) const {
   const auto found = workers_.find(id);
   const TrustFacts facts{
       .trust = agreement_.TrustOf(id, rank),

@@ -70,7 +70,6 @@ class BlockSizes {
   void CarryOut();
   bool Knows(const Worker& worker) const;
   void Score(WorkerId id, uint32_t rank);
-  RankStanding Standing(WorkerId id, uint32_t rank) const;
 
   const BlockSizeRules rules_;
   const bool watched_;
