@@ -9,6 +9,7 @@
 #include "app/bench_mock.h"
 #include "app/bench_request.h"
 #include "app/bench_routing.h"
+#include "app/bench_tokens.h"
 #include "app/bench_trace.h"
 #include "app/command.h"
 #include "base/text.h"
@@ -29,6 +30,7 @@ constexpr std::string_view kUsage =
     "       fathom bench index TRACE|--ops FILE [NAME=VALUE]...\n"
     "       fathom bench keys [NAME=VALUE]...\n"
     "       fathom bench request [NAME=VALUE]...\n"
+    "       fathom bench tokens MODEL_FOLDER [NAME=VALUE]...\n"
     "       fathom bench routing TRACE [NAME=VALUE]...\n"
     "       fathom bench cohorts [NAME=VALUE]...\n"
     "       fathom bench trace URL TRACE [NAME=VALUE]...: see bench/README.md\n";
@@ -114,6 +116,7 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "index") return RunBenchIndex(args.subspan(1));
   if (!args.empty() && args[0] == "keys") return RunBenchKeys(args.subspan(1));
   if (!args.empty() && args[0] == "request") return RunBenchRequest(args.subspan(1));
+  if (!args.empty() && args[0] == "tokens") return RunBenchTokens(args.subspan(1));
   if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
   if (!args.empty() && args[0] == "cohorts") return RunBenchCohorts(args.subspan(1));
   if (!args.empty() && args[0] == "trace") return RunBenchTrace(args.subspan(1));

@@ -138,9 +138,16 @@ class RequestPath {
       std::make_shared<FleetSnapshot>(std::vector<Member>());
   Registry registry_;
   TokenizeMetrics metrics_{registry_};
+  const ModelLibrary models_;
   TokenCache cache_{0, metrics_.cache_bytes};
+  PrefixCache prefixes_{0, 0, metrics_.prefix_bytes};
+  SideWork side_work_{0};
+  Log log_{2, LogLevel::kOff};
+  TokenComplaints complaints_{log_};
   Loop loop_;
-  PromptReader reader_{TokenizeOptions{}, loop_, std::make_shared<NoSource>(), cache_, metrics_};
+  PromptReader reader_{
+      TokenizeOptions{}, loop_, std::make_shared<NoSource>(),
+      PromptShelves{models_, cache_, prefixes_, side_work_, metrics_, complaints_}};
   std::array<std::vector<Duration>, kStages> stages_;
   std::vector<Duration> whole_;
   std::vector<Duration> document_;

@@ -15,6 +15,7 @@ int RunServe(const Settings& settings, const Environment& environment, Log& log)
 int RunMock(const Settings& settings, Log& log);
 int RunDemo(const Settings& settings, Log& log);
 int RunListen(const Settings& settings);
+int RunTokenize(const Settings& settings);
 int RunBench(std::span<const std::string_view> args);
 
 // Signals are taken by the thread that waits for them, here, and by no other. Call before any

@@ -3,6 +3,8 @@
 #include <future>
 #include <thread>
 
+#include "base/file.h"
+
 namespace fathom {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "net/tls.h"
 
@@ -26,6 +27,12 @@ size_t ThreadsOf(const Settings& settings) {
   const int64_t asked = settings.Integer("threads");
   if (asked > 0) return static_cast<size_t>(asked);
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+size_t TokenizeThreadsOf(const Settings& settings) {
+  const int64_t asked = settings.Integer("tokenize-threads");
+  if (asked > 0) return static_cast<size_t>(asked);
+  return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
 }
 
 // Blocking, and only used before the loops run.
@@ -140,6 +147,9 @@ Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   o.fleet_wait = s.Time("block-size-wait") + std::chrono::seconds(1);
   o.tokenize_timeout = s.Time("tokenize-timeout");
   o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
+  o.tokenize_threads = TokenizeThreadsOf(s);
+  o.forward_tokens = s.Flag("forward-tokens");
+  o.literal_user_text = s.Flag("literal-user-text");
   return o;
 }
 
@@ -275,10 +285,33 @@ Result<void> Frontend::OpenIntake() {
   return {};
 }
 
+// Files that cannot be read end the start; what they need and we do not have is left to engines.
+Result<ModelLibrary> Frontend::LoadModels() const {
+  const TimePoint begun = std::chrono::steady_clock::now();
+  TRY(auto library,
+      ModelLibrary::Load(settings_.List("model-path"), settings_.List("tokenizer-path")));
+  for (const ModelLibrary::Entry& entry : library.entries()) {
+    const std::string model = entry.model.empty() ? "(all)" : entry.model;
+    if (!entry.usable) {
+      log_.Warn("This tokenizer cannot be used here; engines are asked for tokens",
+                {{"model", model}, {"problem", entry.problem}});
+    } else if (!entry.problem.empty()) {
+      log_.Warn("Texts are tokenized here, but chats are not: engines are asked for their tokens",
+                {{"model", model}, {"path", entry.path}, {"problem", entry.problem}});
+    } else {
+      const Duration took = std::chrono::steady_clock::now() - begun;
+      log_.Info("Prompts are tokenized here",
+                {{"model", model}, {"path", entry.path}, {"seconds", Seconds(took)}});
+    }
+  }
+  return library;
+}
+
 Result<void> Frontend::OpenGateway() {
   TRY(const GatewayOptions options, GatewayOptionsOf(settings_));
-  context_ = std::make_unique<GatewayContext>(options, *fleet_, *directory_, *resolver_, registry_,
-                                              log_, RandomSecret());
+  TRY(ModelLibrary models, LoadModels());
+  context_ = std::make_unique<GatewayContext>(options, std::move(models), *fleet_, *directory_,
+                                              *resolver_, registry_, log_, RandomSecret());
   context_->cache_index = cache_index_.get();
   context_->feeds = &feeds_;
   context_->sizes = sizes_.get();
@@ -387,6 +420,7 @@ void Frontend::Stop() {
   for (const auto& loop : loops_) loop->Stop();
   control_.Stop();
   threads_.clear();  // joins
+  if (context_) context_->side_work.Stop();
   resolver_->Stop();
   if (name_resolver_) name_resolver_->Stop();
 }

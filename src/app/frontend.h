@@ -60,6 +60,7 @@ class Frontend {
   Result<void> AddWorkers();
   Task<void> WatchBlockSizes();
   Result<void> OpenIntake();
+  Result<ModelLibrary> LoadModels() const;
   Result<void> OpenGateway();
   Result<void> OpenServers();
   void WarnAboutOpenAdmin() const;

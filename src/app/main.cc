@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/command.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "config/help.h"
@@ -44,8 +45,8 @@ std::optional<Command> CommandOf(std::string_view name) {
 }
 
 int UnknownCommand(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames = {"serve", "mock", "demo",   "listen",
-                                                      "bench", "docs", "version"};
+  constexpr std::array<std::string_view, 8> kNames = {"serve",    "mock",  "demo", "listen",
+                                                      "tokenize", "bench", "docs", "version"};
   const auto near = Nearest(name, kNames);
   return Complain(fmt::format(
       "no such command '{}'{}", name,
@@ -83,6 +84,7 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
   RaiseDescriptorLimit();
   BlockSignals();
   if (command == Command::kListen) return RunListen(*settings);
+  if (command == Command::kTokenize) return RunTokenize(*settings);
   const bool json = command != Command::kDemo && settings->Choice("log-format") == "json";
   Log log(STDERR_FILENO, *ParseLogLevel(settings->Choice("log-level")),
           json ? LogFormat::kJson : LogFormat::kText);
@@ -94,7 +96,8 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
     case Command::kDemo:
       return RunDemo(*settings, log);
     case Command::kListen:
-      break;  // it has no log
+    case Command::kTokenize:
+      break;  // they have no log
   }
   return kExitFailed;
 }

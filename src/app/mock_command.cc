@@ -3,6 +3,7 @@
 #include "app/command.h"
 #include "base/text.h"
 #include "mock/mock_server.h"
+#include "model/language_model.h"
 
 namespace fathom {
 namespace {
@@ -59,6 +60,9 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.name = s.Text("name");
   o.engine = EngineOf(s);
   o.models = s.List("model");
+  if (const std::string& folder = s.Text("model-path"); !folder.empty()) {
+    TRY(o.language_model, LanguageModel::Load({.model = folder, .tokenizer = {}}));
+  }
   o.api_key = s.Secret("api-key");
   o.tokens = static_cast<uint64_t>(s.Integer("tokens"));
   o.first_token_delay = s.Time("first-token-delay");

@@ -28,4 +28,11 @@ std::string WallTime(TimePoint at) {
   return Format(std::chrono::time_point_cast<std::chrono::system_clock::duration>(then));
 }
 
+int64_t LocalSecondsNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return static_cast<int64_t>(now) + local.tm_gmtoff;
+}
+
 }  // namespace fathom

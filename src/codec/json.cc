@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "base/text.h"
 
@@ -99,6 +100,48 @@ struct Write {
   }
 };
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Where the string that begins at `at` ends.
+size_t EndOfString(std::string_view text, size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at) {
+    if (text[at] == '\\') ++at;
+  }
+  return std::min(at + 1, text.size());
+}
+
+bool Fits(std::string_view digits, bool negative) {
+  const auto value = ParseDecimal(digits);
+  return value && (!negative || *value <= uint64_t{1} << 63);
+}
+
+// The same document with an exponent behind integers that no integer type holds, so that they are
+// read as floating point.
+std::string WithLargeIntegersAsDoubles(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    bool large = false;
+    if (text[at] == '"') {
+      end = EndOfString(text, at);
+    } else if (IsDigit(text[at])) {
+      while (end < text.size() && IsDigit(text[end])) ++end;
+      const bool whole = end == text.size() || !std::string_view(".eE").contains(text[end]);
+      large = whole && !Fits(text.substr(at, end - at), at > 0 && text[at - 1] == '-');
+      // What is behind the point or the exponent belongs to the same number.
+      while (!whole && end < text.size() &&
+             std::string_view("0123456789.eE+-").contains(text[end])) {
+        ++end;
+      }
+    }
+    out += text.substr(at, end - at);
+    if (large) out += "e0";
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<Json> Json::Parse(std::string_view text) {
@@ -111,6 +154,10 @@ Result<Json> Json::Parse(std::string_view text) {
   return Build(root);
 }
 
+Result<Json> Json::ParseWithLargeNumbers(std::string_view text) {
+  return Parse(WithLargeIntegersAsDoubles(text));
+}
+
 std::optional<double> Json::number() const { return std::visit(AsDouble{}, value_); }
 
 std::optional<uint64_t> Json::unsigned_integer() const { return std::visit(AsUnsigned{}, value_); }
@@ -118,8 +165,10 @@ std::optional<uint64_t> Json::unsigned_integer() const { return std::visit(AsUns
 const Json* Json::Find(std::string_view key) const {
   const Object* members = object();
   if (members == nullptr) return nullptr;
-  const auto found = std::ranges::find(*members, key, &Object::value_type::first);
-  return found == members->end() ? nullptr : &found->second;
+  // Of a key that is repeated the last one counts, as it does for the engines.
+  const auto backwards = std::views::reverse(*members);
+  const auto found = std::ranges::find(backwards, key, &Object::value_type::first);
+  return found == backwards.end() ? nullptr : &found->second;
 }
 
 void Json::WriteTo(std::string& out) const {

@@ -25,6 +25,9 @@ class Json {
       std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object>;
 
   static Result<Json> Parse(std::string_view text);
+  // Integers that no integer type holds are floating point here, where Parse() refuses them:
+  // 1000000000000000019884624838656, which Python writes.
+  static Result<Json> ParseWithLargeNumbers(std::string_view text);
 
   Json() : value_(nullptr) {}
   explicit Json(Value value) : value_(std::move(value)) {}

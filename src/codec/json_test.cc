@@ -19,6 +19,23 @@ std::string Rewritten(std::string_view text) {
   return out;
 }
 
+TEST(Json, ReadsIntegersThatFitNoTypeAsFloatingPoint) {
+  const auto read = Json::ParseWithLargeNumbers(
+      R"({"a":1000000000000000019884624838656,"b":"12345678901234567890123","c":[-123456789012345678901],)"
+      R"("d":1.12345678901234567890123,"e":1e-10,"f":18446744073709551615,"g":"\\"})");
+  ASSERT_TRUE(read);
+  const Json& json = *read;
+  EXPECT_EQ(json.Find("a")->number(), 1e30);
+  EXPECT_EQ(*json.Find("b")->string(), "12345678901234567890123");
+  EXPECT_EQ(json.Find("c")->array()->front().number(), -123456789012345678901.0);
+  EXPECT_EQ(json.Find("d")->number(), 1.1234567890123457);
+  EXPECT_EQ(json.Find("e")->number(), 1e-10);
+  EXPECT_EQ(json.Find("f")->unsigned_integer(), 18446744073709551615u);
+  EXPECT_FALSE(Json::ParseWithLargeNumbers("[1000000000000000019884624838656,01]"));
+  EXPECT_FALSE(Json::ParseWithLargeNumbers("[1000000000000000019884624838656"));
+  EXPECT_FALSE(Json::Parse("[1000000000000000019884624838656]"));
+}
+
 TEST(Json, KnowsEveryKindOfValue) {
   EXPECT_TRUE(Parsed("null").is_null());
   EXPECT_TRUE(*Parsed("true").boolean());

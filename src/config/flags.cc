@@ -20,7 +20,9 @@ class FlagReader {
  private:
   Result<> ReadOne(std::string_view arg) {
     if (!arg.starts_with("--")) {
-      const Option* const taker = arg.starts_with('-') ? nullptr : PositionalOption(command_);
+      // "-" by itself is standard input.
+      const bool flag = arg.size() > 1 && arg.starts_with('-');
+      const Option* const taker = flag ? nullptr : PositionalOption(command_);
       return taker != nullptr ? Add(*taker, taker->name, arg) : Stray(arg);
     }
     const size_t equals = std::min(arg.find('='), arg.size());

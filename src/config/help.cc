@@ -108,6 +108,9 @@ std::string_view SummaryOf(Command command) {
       return "Runs a router, mock workers and traffic in one process.";
     case Command::kListen:
       return "Shows the KV events of engines as they come, with times in UTC.";
+    case Command::kTokenize:
+      return "Shows the prompt of a chat, its tokens and the keys of its blocks, as serve sees "
+             "them.";
   }
   CHECK(false);
 }

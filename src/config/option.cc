@@ -17,14 +17,16 @@ std::string_view NameOf(Command command) {
       return "demo";
     case Command::kListen:
       return "listen";
+    case Command::kTokenize:
+      return "tokenize";
   }
   CHECK(false);
 }
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening", "Workers",    "Routing", "Relay",   "Limits",    "Retries", "Health", "Security",
-      "Answers",   "Simulation", "Faults",  "Traffic", "KV events", "Output",  "Logging"};
+      "Listening", "Workers", "Routing",    "Tokens", "Relay",   "Limits",    "Retries", "Health",
+      "Security",  "Answers", "Simulation", "Faults", "Traffic", "KV events", "Output",  "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 

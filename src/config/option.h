@@ -15,10 +15,10 @@
 namespace fathom {
 
 // Bits, so that a row of the table can belong to several.
-enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4, kListen = 8 };
+enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4, kListen = 8, kTokenize = 16 };
 
 inline constexpr Command kCommands[] = {Command::kServe, Command::kMock, Command::kDemo,
-                                        Command::kListen};
+                                        Command::kListen, Command::kTokenize};
 
 constexpr unsigned operator|(Command a, Command b) {
   return static_cast<unsigned>(a) | static_cast<unsigned>(b);
@@ -45,6 +45,7 @@ enum class OptionSection : uint8_t {
   kListening,
   kWorkers,
   kRouting,
+  kTokens,
   kRelay,
   kLimits,
   kRetries,
@@ -59,7 +60,7 @@ enum class OptionSection : uint8_t {
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 15;
+inline constexpr size_t kOptionSections = 16;
 
 std::string_view NameOf(OptionSection section);
 

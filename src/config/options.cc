@@ -10,6 +10,7 @@ constexpr auto kServe = static_cast<unsigned>(Command::kServe);
 constexpr auto kMock = static_cast<unsigned>(Command::kMock);
 constexpr auto kDemo = static_cast<unsigned>(Command::kDemo);
 constexpr auto kListen = static_cast<unsigned>(Command::kListen);
+constexpr auto kTokenize = static_cast<unsigned>(Command::kTokenize);
 
 constexpr double kMillisecond = 0.001;
 constexpr double kHour = 3600;
@@ -26,6 +27,7 @@ constexpr std::string_view kRouterModes[] = {
 constexpr std::string_view kComparedModes[] = {
     "none", "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded"};
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
+constexpr std::string_view kInputForms[] = {"auto", "text", "request"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
 constexpr std::string_view kSwitch[] = {"on", "off"};
@@ -149,13 +151,6 @@ constexpr Option kOptions[] = {
     {.name = "decisions-kept", .type = kInteger, .fallback = "1024", .range = {0, kMillion},
      .commands = kServe, .section = kRouting,
      .help = "Latest decisions that GET /debug/decisions can show."},
-    {.name = "tokenize-timeout", .type = kDuration, .fallback = "250ms", .range = {0, kHour},
-     .commands = kServe, .section = kRouting,
-     .help = "How long a request waits for an engine to turn its text into tokens before it is "
-             "routed by load; 0 asks no engine."},
-    {.name = "tokenize-cache-bytes", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
-     .commands = kServe, .section = kRouting,
-     .help = "Memory for the tokens of texts that were seen before."},
     {.name = "router-mode", .type = kChoice, .fallback = "kv", .choices = kRouterModes,
      .commands = kDemo, .section = kRouting, .placeholder = "MODE",
      .help = "How a worker is chosen."},
@@ -172,6 +167,38 @@ constexpr Option kOptions[] = {
     {.name = "seed", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kServe,
      .section = kRouting,
      .help = "Seed of the random choices, so that a run can be repeated; 0 takes a random one."},
+
+    // Tokens
+    {.name = "model-path", .type = kList, .fallback = "", .commands = kServe, .section = kTokens,
+     .placeholder = "[MODEL=]DIR...", .dynamo = {{"DYN_MODEL_PATH"}},
+     .help = "Folders with tokenizer.json, tokenizer_config.json and the chat template, so that "
+             "prompts are tokenized here: of the model of that name, or of all that have none of "
+             "their own."},
+    {.name = "tokenizer-path", .type = kList, .fallback = "", .commands = kServe,
+     .section = kTokens, .placeholder = "[MODEL=]PATH...",
+     .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
+    {.name = "model-path", .type = kText, .fallback = "", .commands = kMock, .section = kTokens,
+     .placeholder = "DIR",
+     .help = "Folder with tokenizer.json, tokenizer_config.json and the chat template, for real "
+             "tokens in place of the mock's own."},
+    {.name = "forward-tokens", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kTokens,
+     .help = "Send token ids to engines that take them, so that they need not tokenize again: "
+             "completions to all, chats to SGLang and TensorRT-LLM."},
+    {.name = "literal-user-text", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kTokens,
+     .help = "Special tokens in what users and tools say stay text, where the engine takes ids "
+             "(not vLLM's chats); needs forward-tokens."},
+    {.name = "tokenize-threads", .type = kInteger, .fallback = "0", .range = {0, 64},
+     .commands = kServe, .section = kTokens,
+     .help = "Threads that tokenize long new texts; 0 means half of the cores, at most 4."},
+    {.name = "tokenize-timeout", .type = kDuration, .fallback = "250ms", .range = {0, kHour},
+     .commands = kServe, .section = kTokens,
+     .help = "How long a request waits for its text to become tokens before it is routed by what "
+             "is known of it; 0 asks no engine."},
+    {.name = "tokenize-cache-bytes", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
+     .commands = kServe, .section = kTokens,
+     .help = "Memory for the tokens of texts that were seen before."},
 
     // Relay
     {.name = "connect-timeout", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
@@ -534,6 +561,45 @@ constexpr Option kOptions[] = {
      .section = kOutput,
      .help = "Fail, and say what to check, when nothing has come for so long from the start; 0 "
              "means never."},
+
+    // Showing tokens
+    {.name = "input", .type = kList, .fallback = "", .commands = kTokenize, .section = kTokens,
+     .placeholder = "[FILE]",
+     .help = "What to read: a text, or a request to /v1/chat/completions or /v1/completions as "
+             "JSON; without a file, or for -, standard input.",
+     .positional = true},
+    {.name = "model-path", .type = kText, .fallback = "", .commands = kTokenize,
+     .section = kTokens, .placeholder = "DIR",
+     .help = "Folder with tokenizer.json, tokenizer_config.json and the chat template."},
+    {.name = "tokenizer-path", .type = kText, .fallback = "", .commands = kTokenize,
+     .section = kTokens, .placeholder = "PATH",
+     .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
+    {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
+     .commands = kTokenize, .section = kTokens, .placeholder = "NAME",
+     .help = "Whose way of preparing chats for the template to follow."},
+    {.name = "as", .type = kChoice, .fallback = "auto", .choices = kInputForms,
+     .commands = kTokenize, .section = kTokens, .placeholder = "FORM",
+     .help = "What the input is; auto: a request if it is a JSON object with messages or prompt."},
+    {.name = "special-tokens", .type = kFlag, .fallback = "true", .commands = kTokenize,
+     .section = kTokens,
+     .help = "Add what the tokenizer puts around a text, such as BOS; requests say for themselves."},
+    {.name = "literal-user-text", .type = kFlag, .fallback = "false", .commands = kTokenize,
+     .section = kTokens,
+     .help = "Special tokens in user messages stay text, as with serve --literal-user-text."},
+    {.name = "block-size", .type = kInteger, .fallback = "16", .range = {1, 65536},
+     .commands = kTokenize, .section = kTokens,
+     .help = "Tokens per block of the key chain."},
+    {.name = "lora", .type = kText, .fallback = "", .commands = kTokenize, .section = kTokens,
+     .placeholder = "NAME",
+     .help = "Adapter whose keys to show."},
+    {.name = "cache-salt", .type = kText, .fallback = "", .commands = kTokenize,
+     .section = kTokens,
+     .help = "Salt of the keys, where the input is no request that has one."},
+    {.name = "json", .type = kFlag, .fallback = "false", .commands = kTokenize, .section = kOutput,
+     .help = "Print one JSON object per input and nothing else; keys are hexadecimal strings."},
+    {.name = "lines", .type = kFlag, .fallback = "false", .commands = kTokenize,
+     .section = kOutput,
+     .help = "Every line of the input is one JSON value: a string is a text, an object a request."},
 
     // Logging
     {.name = "log-level", .type = kChoice, .fallback = "warn", .choices = kLogLevels,

@@ -128,6 +128,11 @@ Result<> Validate(const Settings& settings) {
   if (settings.command() != Command::kServe) return {};
   TRY_VOID(NeedsBoth(settings, "tls-cert", "tls-key"));
   TRY_VOID(NeedsBoth(settings, "tls-key", "tls-cert"));
+  if (settings.Flag("literal-user-text") && !settings.Flag("forward-tokens")) {
+    return Fail(Blame::kCaller,
+                "{}: needs --forward-tokens; an engine that gets text makes special tokens of it",
+                Named(settings, "literal-user-text"));
+  }
   if (const std::string& listen = settings.Text("admin-listen");
       !listen.empty() && !IsHostAndPort(listen)) {
     return Fail(Blame::kCaller, "{}: '{}' must be HOST:PORT, e.g. 127.0.0.1:8001",

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
 #include <set>
 
@@ -103,19 +100,6 @@ Environment EnvironmentOf(const char* const* variables) {
     environment.emplace(variable.substr(0, equals), variable.substr(equals + 1));
   }
   return environment;
-}
-
-Result<std::string> ReadFile(const std::string& path) {
-  const auto close = [](FILE* file) { std::fclose(file); };
-  const std::unique_ptr<FILE, decltype(close)> file(std::fopen(path.c_str(), "rb"), close);
-  if (!file) return Fail(Blame::kCaller, "{}", std::strerror(errno));
-  std::string content;
-  char buffer[16384];
-  while (const size_t count = std::fread(buffer, 1, sizeof buffer, file.get())) {
-    content.append(buffer, count);
-  }
-  if (std::ferror(file.get())) return Fail(Blame::kCaller, "{}", std::strerror(errno));
-  return content;
 }
 
 bool AsksForHelp(std::span<const std::string_view> args) {

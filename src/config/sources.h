@@ -28,8 +28,6 @@ Environment EnvironmentOf(const char* const* variables);
 // The content of a file. The error says only why it cannot be read: "no such file".
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
 
-Result<std::string> ReadFile(const std::string& path);
-
 // Whether --help or -h is among the arguments. Ask before LoadSettings, which does not know them.
 bool AsksForHelp(std::span<const std::string_view> args);
 

@@ -413,16 +413,5 @@ TEST(Workers, RefuseAUrlTwice) {
             "them");
 }
 
-// Files
-
-TEST(ReadFile, ReadsAllOfAFileAndSaysWhyItCannot) {
-  const std::string here = std::string(FATHOM_SOURCE_DIR) + "/src/config";
-  const auto text = ReadFile(here + "/sources.h");
-  ASSERT_TRUE(text.has_value());
-  EXPECT_THAT(*text, testing::EndsWith("}  // namespace fathom\n"));
-  EXPECT_EQ(ReadFile(here + "/gone").error().what, "No such file or directory");
-  EXPECT_EQ(ReadFile(here).error().what, "Is a directory");
-}
-
 }  // namespace
 }  // namespace fathom

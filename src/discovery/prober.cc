@@ -34,7 +34,9 @@ Fleet::ModelReport ReadModels(int status, std::string_view body) {
     card.WriteTo(text);
     found.emplace_back(*id->string(), std::move(text));
     const Json* const parent = card.Find("parent");  // vLLM: the model that an adapter changes
-    if (parent != nullptr && parent->string() != nullptr) report.adapters.push_back(*id->string());
+    if (parent == nullptr || parent->string() == nullptr) continue;
+    report.adapters.push_back(*id->string());
+    report.bases[*id->string()] = *parent->string();
   }
   std::sort(report.adapters.begin(), report.adapters.end());
   std::sort(found.begin(), found.end());

@@ -24,6 +24,7 @@ FleetSnapshot::FleetSnapshot(std::vector<Member> members) : members_(std::move(m
   for (const Member& member : members_) {
     for (const std::string& model : member.models) by_model_.try_emplace(model);
     adapters_.insert(member.adapters.begin(), member.adapters.end());
+    bases_.insert(member.bases.begin(), member.bases.end());
     const bool being_asked = member.state == WorkerState::kProbing && !member.reported;
     may_know_ = may_know_ || member.any_model || being_asked;
     anyone_reported = anyone_reported || member.reported;
@@ -45,6 +46,11 @@ const std::vector<const Member*>& FleetSnapshot::Serving(std::string_view model)
   if (model.empty()) return routable_;
   const auto found = by_model_.find(model);
   return found == by_model_.end() ? any_model_ : found->second;
+}
+
+std::string_view FleetSnapshot::BaseOf(std::string_view model) const {
+  const auto found = bases_.find(model);
+  return found == bases_.end() ? std::string_view() : found->second;
 }
 
 const Member* FleetSnapshot::Find(WorkerId id) const {
@@ -152,12 +158,14 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
   if (member == nullptr) return;
   // Cards are not compared: vLLM stamps them anew each time it is asked.
   const bool same = member->reported && member->models == report.models &&
-                    member->adapters == report.adapters && member->any_model == report.any_model;
+                    member->adapters == report.adapters && member->bases == report.bases &&
+                    member->any_model == report.any_model;
   if (same) return;
   member->reported = true;
   member->models = std::move(report.models);
   member->model_cards = std::move(report.cards);
   member->adapters = std::move(report.adapters);
+  member->bases = std::move(report.bases);
   member->any_model = report.any_model;
   Publish();
 }

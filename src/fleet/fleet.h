@@ -39,9 +39,10 @@ struct Member {
   std::vector<std::string> models;       // sorted; what it serves, as it reported
   std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
   std::vector<std::string> adapters;     // sorted; those of the models that are LoRA adapters
-  bool any_model = false;                // it cannot say what it serves: assume everything
-  bool reported = false;                 // it has said what it serves, now or earlier
-  uint64_t lives = 0;                    // how often it became ready: each may be a new process
+  std::map<std::string, std::string> bases;  // of the adapters: the models that they change
+  bool any_model = false;                    // it cannot say what it serves: assume everything
+  bool reported = false;                     // it has said what it serves, now or earlier
+  uint64_t lives = 0;                        // how often it became ready: each may be a new process
 };
 
 // Whether a worker that is well may be routed to.
@@ -60,6 +61,8 @@ class FleetSnapshot {
   bool KnowsModel(std::string_view model) const;
   // Whether some worker serves it as a LoRA adapter of another model.
   bool IsAdapter(std::string_view model) const { return adapters_.contains(model); }
+  // The model that an adapter changes; empty where it is none.
+  std::string_view BaseOf(std::string_view model) const;
   size_t routable() const { return routable_.size(); }
   // Whether somebody who might serve the model is being asked for the first time.
   bool MaySoonServe(std::string_view model) const;
@@ -71,6 +74,7 @@ class FleetSnapshot {
   bool may_know_ = false;                 // too early to say what nobody serves
   std::map<std::string, std::vector<const Member*>, std::less<>> by_model_;
   std::set<std::string, std::less<>> adapters_;
+  std::map<std::string, std::string, std::less<>> bases_;
 };
 
 class Fleet {
@@ -93,6 +97,7 @@ class Fleet {
     std::vector<std::string> cards;
     bool any_model = false;
     std::vector<std::string> adapters = {};
+    std::map<std::string, std::string> bases = {};
   };
   // Makes a new snapshot only if something has changed.
   void SetModels(WorkerId id, ModelReport report);

@@ -80,6 +80,9 @@ void WriteDecisionMembers(JsonWriter& w, const Decision& decision, const FleetSn
   w.Key("request_id").String(decision.request_id).Key("model").String(decision.model);
   w.Key("mode").String(Name(decision.mode)).Key("depths_from").String(DepthsFrom(decision));
   w.Key("prompt_tokens").Unsigned(decision.prompt.tokens);
+  w.Key("tokens_from").String(decision.tokens_from);
+  w.Key("known_tokens").Unsigned(decision.known_tokens).Key("inexact");
+  decision.inexact.empty() ? w.Null() : w.String(decision.inexact);
   w.Key("narrowed_by");
   decision.narrowed_by.empty() ? w.Null() : w.String(decision.narrowed_by);
   w.Key("pressure").Number(decision.prompt.pressure);

@@ -19,7 +19,7 @@ std::string BodyOf(const TokenQuestion& question) {
   }
   for (const PromptField& field : kPromptFields) {
     const std::string_view value = question.parts.*field.value;
-    if (value.empty()) continue;
+    if (value.empty() || !field.asked) continue;
     if (body.size() > 1) body += ',';
     body.append("\"").append(field.name).append("\":").append(value);
   }

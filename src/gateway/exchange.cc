@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gateway/openai_error.h"
+#include "gateway/token_body.h"
 
 namespace fathom {
 
@@ -272,10 +273,11 @@ Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
   connection_->BeginAnswer();
   answer_started_ = false;
   asked_at_ = loop_.now();
-  BuildRequestHead(worker);
+  const std::string_view body = BodyFor(worker);
+  BuildRequestHead(worker, body.size());
   std::array<iovec, 2> parts = {iovec{request_head_.data(), request_head_.size()},
-                                iovec{const_cast<char*>(body_.data()), body_.size()}};
-  const size_t whole = request_head_.size() + body_.size();
+                                iovec{const_cast<char*>(body.data()), body.size()}};
+  const size_t whole = request_head_.size() + body.size();
   const TimePoint deadline = Deadline(context_.options.idle_timeout);
   // A worker that answers before it has read everything (413, say) will not read the rest.
   const IoResult sent = co_await connection_->socket().WriteUntilInput(parts, deadline);
@@ -369,7 +371,22 @@ void Exchange::ReportBrokenAnswer(Worker& worker, IoStatus status) {
                      {"reason", given_up_ ? "listener gone and silent" : Describe(status)}});
 }
 
-void Exchange::BuildRequestHead(const Worker& worker) {
+// The client's bytes, unless its prompt goes there as tokens.
+std::string_view Exchange::BodyFor(const Worker& worker) {
+  const std::span<const TokenId> tokens = selection_.TokensFor(worker);
+  if (tokens.empty()) {
+    if (context_.options.literal_user_text && route_ == Route::kChat) {
+      context_.metrics.not_literal.Add();
+      context_.tokenizers.complaints().NotLiteral(fields_.model, loop_.now());
+    }
+    return body_;
+  }
+  token_body_ = WithTokenIds(body_, fields_, route_, worker.report.engine(), tokens);
+  context_.metrics.forwarded_as_tokens.Add();
+  return token_body_;
+}
+
+void Exchange::BuildRequestHead(const Worker& worker, size_t body_bytes) {
   const RequestHead& head = client_.head();
   const WorkerSpec& spec = worker.spec();
   request_head_.Clear();
@@ -405,7 +422,7 @@ void Exchange::BuildRequestHead(const Worker& worker) {
     request_head_.Add("x-data-parallel-rank: ", Decimal(selection_.dp_rank()).text(), "\r\n");
   }
   request_head_.Add("x-request-id: ", request_id_,
-                    "\r\ncontent-length: ", Decimal(body_.size()).text(), "\r\n\r\n");
+                    "\r\ncontent-length: ", Decimal(body_bytes).text(), "\r\n\r\n");
 }
 
 // What is added to the worker's own headers.

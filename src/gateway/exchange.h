@@ -66,7 +66,8 @@ class Exchange final : private HangupWatcher {
   void BlameWorker(Worker& worker);
   void ReportBrokenAnswer(Worker& worker, IoStatus status);
 
-  void BuildRequestHead(const Worker& worker);
+  std::string_view BodyFor(const Worker& worker);
+  void BuildRequestHead(const Worker& worker, size_t body_bytes);
   void BuildAnswerHeaders(const Worker& worker);
   void Finish(int status);
   TimePoint Deadline(Duration wait) const;
@@ -78,6 +79,7 @@ class Exchange final : private HangupWatcher {
   const Route route_;
   const RequestFields& fields_;
   const std::string_view body_;
+  std::string token_body_;  // the same with tokens in place of the prompt
   const TimePoint give_up_at_;
 
   std::array<char, 32> made_id_;

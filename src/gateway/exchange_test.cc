@@ -100,8 +100,8 @@ class ExchangeTest : public testing::Test {
 
   RawSocket Client() {
     if (!server_) {
-      context_ = std::make_unique<GatewayContext>(options_, fleet_, directory_, resolver_,
-                                                  registry_, log_, 1);
+      context_ = std::make_unique<GatewayContext>(options_, ModelLibrary(), fleet_, directory_,
+                                                  resolver_, registry_, log_, 1);
       gateway_ = std::make_unique<Gateway>(*context_, thread_.loop(), 1);
       server_ = std::make_unique<LoopbackServer>(thread_, *gateway_);
     }

@@ -18,12 +18,15 @@
 #include "gateway/gateway_metrics.h"
 #include "gateway/key_ring.h"
 #include "gateway/retry_budget.h"
-#include "gateway/token_cache.h"
 #include "gateway/tokenize_metrics.h"
 #include "gateway/tokenize_roster.h"
 #include "index/cache_index.h"
 #include "metrics/registry.h"
+#include "model/model_library.h"
+#include "model/prefix_cache.h"
+#include "model/token_cache.h"
 #include "net/resolver.h"
+#include "net/side_work.h"
 #include "routing/session_affinity.h"
 #include "routing/steering.h"
 
@@ -55,12 +58,15 @@ struct GatewayOptions {
   SteeringOptions steering;
   Duration tokenize_timeout = std::chrono::milliseconds(250);
   size_t tokenize_cache_bytes = size_t{64} << 20;
+  size_t tokenize_threads = 1;
+  bool forward_tokens = false;
+  bool literal_user_text = false;
 };
 
 struct GatewayContext {
   // `secret` keeps outsiders from choosing which prompts collide.
-  GatewayContext(const GatewayOptions& o, Fleet& f, Directory& d, Resolver& r, Registry& reg,
-                 Log& l, uint64_t secret)
+  GatewayContext(const GatewayOptions& o, ModelLibrary m, Fleet& f, Directory& d, Resolver& r,
+                 Registry& reg, Log& l, uint64_t secret)
       : options(o),
         fleet(f),
         directory(d),
@@ -75,8 +81,11 @@ struct GatewayContext {
         admin_keys(o.admin_key.empty() ? KeyRing() : KeyRing({o.admin_key})),
         steering(o.steering, secret),
         tokenizing{reg},
-        token_cache(o.tokenize_cache_bytes, tokenizing.cache_bytes),
-        tokenizers(l, o.tokenize_timeout) {}
+        models(std::move(m)),
+        token_cache(o.tokenize_cache_bytes / 4 * 3, tokenizing.cache_bytes),
+        prefix_cache(o.tokenize_cache_bytes / 4, secret, tokenizing.prefix_bytes),
+        tokenizers(l, o.tokenize_timeout),
+        side_work(models.empty() ? 0 : o.tokenize_threads) {}
 
   const GatewayOptions options;
   Fleet& fleet;
@@ -94,7 +103,9 @@ struct GatewayContext {
   SteeringWorld steering;
   DispatchQueue dispatch;
   TokenizeMetrics tokenizing;
+  const ModelLibrary models;
   TokenCache token_cache;
+  PrefixCache prefix_cache;
   TokenizeRoster tokenizers;
   // What is known of the workers' caches; null where nobody follows them.
   const CacheIndex* cache_index = nullptr;
@@ -103,6 +114,7 @@ struct GatewayContext {
   DnsWatch* dns_watch = nullptr;      // null: workers have URLs of their own only
   std::atomic<int64_t> reading{0};    // requests whose bodies are on their way
   std::atomic<bool> draining{false};  // set once, by the signal thread
+  SideWork side_work;                 // last: its jobs use what is above
 };
 
 }  // namespace fathom

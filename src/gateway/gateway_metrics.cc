@@ -62,6 +62,12 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       retries_denied(registry.AddCounter("fathom_retries_denied_total",
                                          "Retries not made because the retry budget was empty")),
       without_prompt(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "no_prompt"}})),
+      forwarded_as_tokens(registry.AddCounter(
+          "kv_router_forwarded_as_tokens_total",
+          "Requests that went to their worker with token ids in place of text")),
+      not_literal(registry.AddCounter(
+          "kv_router_user_text_not_literal_total",
+          "Chats that went to their worker as text in spite of --literal-user-text")),
       queued(registry.AddCounter("kv_router_queued_total",
                                  "Requests that waited in the router for a rank with room")),
       queue_timeouts(registry.AddCounter(

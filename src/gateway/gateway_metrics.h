@@ -44,6 +44,8 @@ class GatewayMetrics {
   // A retry's decision is one more, but its prompt was counted before.
   void Count(const Decision& decision, const Steering::Stages& stages, bool first);
   Counter& without_prompt;
+  Counter& forwarded_as_tokens;
+  Counter& not_literal;
   Counter& queued;
   Counter& queue_timeouts;
   Histogram& queue_wait;

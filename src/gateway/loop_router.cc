@@ -19,8 +19,11 @@ LoopRouter::LoopRouter(GatewayContext& c, Loop& l, uint64_t seed)
       fleet(c.fleet),
       chooser(c.options.steering.mode, seed, c.turn),
       steering(c.steering, DepthsOf(IndexOf(c)), seed),
-      prompts({.timeout = c.options.tokenize_timeout, .secret = c.steering.secret}, l,
-              std::make_shared<EngineTokenizer>(l, c.resolver, c.directory, c.tokenizers),
-              c.token_cache, c.tokenizing) {}
+      prompts({.timeout = c.options.tokenize_timeout,
+               .secret = c.steering.secret,
+               .literal_user_text = c.options.literal_user_text},
+              l, std::make_shared<EngineTokenizer>(l, c.resolver, c.directory, c.tokenizers),
+              {c.models, c.token_cache, c.prefix_cache, c.side_work, c.tokenizing,
+               c.tokenizers.complaints()}) {}
 
 }  // namespace fathom

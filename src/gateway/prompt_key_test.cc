@@ -16,16 +16,16 @@ PromptFields Chat(std::string_view messages) {
   return parts;
 }
 
-PromptKey KeyOf(const PromptFields& parts, std::string_view model = "m",
-                uint64_t secret = kSecret) {
+TextKey KeyOf(const PromptFields& parts, std::string_view model = "m", uint64_t secret = kSecret) {
   return PromptKeys(model, parts, secret).whole();
 }
 
 TEST(PromptKeys, DifferInWhateverDecidesOverTheTokens) {
   const std::string_view messages = R"([{"role":"user","content":"a"}])";
-  std::vector<PromptKey> keys = {KeyOf(Chat(messages)), KeyOf(Chat(messages), "n"),
-                                 KeyOf(Chat(messages), "m", 8)};
+  std::vector<TextKey> keys = {KeyOf(Chat(messages)), KeyOf(Chat(messages), "n"),
+                               KeyOf(Chat(messages), "m", 8)};
   for (const PromptField& field : kPromptFields) {
+    if (!field.asked) continue;
     PromptFields parts = Chat(messages);
     parts.*field.value = R"(["x"])";
     keys.push_back(KeyOf(parts));

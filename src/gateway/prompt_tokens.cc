@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/json_scan.h"
+#include "gateway/token_body.h"
 #include "tokens/token_ids.h"
 
 namespace fathom {
@@ -47,6 +48,32 @@ PromptFields PartsOf(const PromptFields& all, Route route) {
   return parts;
 }
 
+// Engines of one model are taken to be of one kind.
+EngineKind EngineOf(const FleetSnapshot& fleet, std::string_view model) {
+  const auto& serving = fleet.Serving(model);
+  return serving.empty() ? EngineKind::kUnknown : serving.front()->worker->report.engine();
+}
+
+// The engine's way of preparing chats.
+ChatDialect DialectOf(EngineKind engine) {
+  switch (engine) {
+    case EngineKind::kSglang:
+      return ChatDialect::kSglang;
+    case EngineKind::kTrtllm:
+      return ChatDialect::kTrtllm;
+    case EngineKind::kVllm:
+    case EngineKind::kUnknown:
+      break;
+  }
+  return ChatDialect::kVllm;
+}
+
+// The tokens that a chat brings with it, for the engine that takes them.
+std::string_view OwnIds(const RequestFields& fields, EngineKind engine) {
+  if (engine == EngineKind::kSglang) return fields.input_ids;
+  return engine == EngineKind::kTrtllm ? fields.prompt_token_ids : std::string_view();
+}
+
 void Use(PromptTokens& prompt, SharedTokens tokens, TokensFrom from) {
   prompt.owner = std::move(tokens);
   prompt.tokens = *prompt.owner;
@@ -72,14 +99,13 @@ void SpareTokens::Take(std::vector<TokenId>* tokens) {
 }
 
 PromptReader::PromptReader(const TokenizeOptions& options, Loop& loop,
-                           std::shared_ptr<TokenSource> source, TokenCache& cache,
-                           TokenizeMetrics& metrics)
+                           std::shared_ptr<TokenSource> source, const PromptShelves& shelves)
     : options_(options),
       loop_(loop),
-      cache_(cache),
-      metrics_(metrics),
+      shelves_(shelves),
+      local_(loop, shelves.side_work, shelves.tokens, options.secret),
       source_(std::move(source)),
-      desk_(std::make_shared<TokenDesk>(loop, source_, cache, metrics.duration)) {}
+      desk_(std::make_shared<TokenDesk>(loop, source_, shelves.tokens, shelves.metrics.duration)) {}
 
 Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
                                       std::shared_ptr<const FleetSnapshot> fleet) {
@@ -90,15 +116,23 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
   question.parts = PartsOf(fields.parts, route);
   const std::string_view text = question.parts.prompt;
   prompt.prompt_tokens = GuessTokens(question.parts);
-  if (IsList(text)) {
-    ReadIds(text, prompt);
+  const EngineKind engine = EngineOf(*fleet, fields.model);
+  prompt.engine = engine;
+  const std::string_view ids = route == Route::kChat ? OwnIds(fields, engine) : text;
+  if (IsList(ids)) {
+    ReadIds(ids, prompt);
+  } else if (fields.truncate) {
+    // What is left of it nobody knows but the engine.
+    prompt.inexact = Inexact::kTruncated;
+    shelves_.metrics.InexactFor(Inexact::kTruncated).Add();
   } else if (IsText(text) || IsList(question.parts.messages)) {
     question.model = fields.model;
     question.fleet = std::move(fleet);
-    auto reading = ReadText(question, prompt);
+    const bool literal = options_.literal_user_text && TakesTokenIds(engine, route, fields);
+    auto reading = ReadText(question, literal, prompt);
     co_await reading;
   }
-  metrics_.From(prompt.from).Add();
+  shelves_.metrics.From(prompt.from).Add();
   co_return prompt;
 }
 
@@ -110,10 +144,50 @@ void PromptReader::ReadIds(std::string_view array, PromptTokens& prompt) {
   prompt.from = TokensFrom::kIds;
 }
 
-Task<void> PromptReader::ReadText(const TokenQuestion& question, PromptTokens& prompt) {
+Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
+                                  PromptTokens& prompt) {
+  const std::string_view base = question.fleet->BaseOf(question.model);
+  if (auto model = shelves_.models.Find(question.model, base)) {
+    auto reading = ReadWithFiles(std::move(model), question, literal, prompt);
+    co_await reading;
+    if (!prompt.inexact || !EngineMayKnow(*prompt.inexact)) co_return;
+  }
   if (options_.timeout == Duration::zero()) co_return;
+  auto asking = AskEngine(question, prompt);
+  co_await asking;
+}
+
+Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> model,
+                                       const TokenQuestion& question, bool literal,
+                                       PromptTokens& prompt) {
+  const TimePoint begun = std::chrono::steady_clock::now();
+  const LocalTokenizer::Manner manner{DialectOf(EngineOf(*question.fleet, question.model)),
+                                      literal};
+  // Without a limit for engines there is still one for our own threads.
+  const Duration patience =
+      options_.timeout == Duration::zero() ? TokenizeOptions().timeout : options_.timeout;
+  prompt.room = spare_.Get();
+  auto reading =
+      local_.Read(std::move(model), question.parts, manner, loop_.now() + patience, *prompt.room);
+  LocalTokenizer::Reading read = co_await reading;
+  shelves_.metrics.local_duration.Observe(std::chrono::steady_clock::now() - begun);
+  prompt.inexact = read.inexact;
+  if (read.inexact) {
+    shelves_.metrics.InexactFor(*read.inexact).Add();
+    shelves_.complaints.Miss(question.model, *read.inexact, read.problem, loop_.now());
+  }
+  if (prompt.room->empty()) co_return;
+  prompt.tokens = *prompt.room;
+  prompt.from = read.whole ? TokensFrom::kTokenizer : TokensFrom::kPartial;
+  prompt.prompt_tokens =
+      read.whole ? prompt.tokens.size() : std::max(prompt.prompt_tokens, prompt.tokens.size());
+  prompt.places = std::move(read.places);
+  prompt.known = shelves_.prefixes.Find(prompt.places, prompt.seed);
+}
+
+Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& prompt) {
   const PromptKeys keys(question.model, question.parts, options_.secret);
-  if (SharedTokens known = cache_.Find(keys.whole())) {
+  if (SharedTokens known = shelves_.tokens.Find(keys.whole())) {
     Use(prompt, std::move(known), TokensFrom::kCache);
     co_return;
   }
@@ -123,14 +197,18 @@ Task<void> PromptReader::ReadText(const TokenQuestion& question, PromptTokens& p
     Use(prompt, *std::move(answer), TokensFrom::kEngine);
     co_return;
   }
-  metrics_.Failures(answer.error()).Add();
+  shelves_.metrics.Failures(answer.error()).Add();
   source_->Miss(question.model, answer.error(), loop_.now());
   UseEarlierTurn(keys, prompt);
 }
 
+void PromptReader::Keep(const PromptTokens& prompt, PrefixKeys keys) {
+  shelves_.prefixes.Put(prompt.places, prompt.seed, prompt.known.tokens, std::move(keys));
+}
+
 void PromptReader::UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt) {
   for (size_t i = 0; i < keys.earlier(); ++i) {
-    SharedTokens known = cache_.Find(keys.Earlier(i));
+    SharedTokens known = shelves_.tokens.Find(keys.Earlier(i));
     if (!known || known->size() <= kUncertain) continue;
     const size_t guess = prompt.prompt_tokens;
     Use(prompt, std::move(known), TokensFrom::kPartial);

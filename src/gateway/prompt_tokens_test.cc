@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "model/model_fixture.h"
 #include "net/loop_thread.h"
 
 namespace fathom {
@@ -74,7 +75,8 @@ class PromptTokensTest : public testing::Test {
   void Make(Duration timeout, size_t cache_bytes = 1 << 20) {
     cache_ = std::make_unique<TokenCache>(cache_bytes, metrics_.cache_bytes);
     const TokenizeOptions options{.timeout = timeout, .secret = 1};
-    reader_ = std::make_unique<PromptReader>(options, thread_.loop(), source_, *cache_, metrics_);
+    const PromptShelves shelves{models_, *cache_, prefixes_, side_work_, metrics_, complaints_};
+    reader_ = std::make_unique<PromptReader>(options, thread_.loop(), source_, shelves);
   }
 
   static Task<void> ReadInto(PromptReader& reader, std::string body, Route route,
@@ -114,6 +116,11 @@ class PromptTokensTest : public testing::Test {
   LoopThread thread_;
   std::shared_ptr<FakeSource> source_ = std::make_shared<FakeSource>();
   std::unique_ptr<TokenCache> cache_;
+  ModelLibrary models_;
+  PrefixCache prefixes_{0, 0, metrics_.prefix_bytes};
+  SideWork side_work_{0};
+  Log log_{2, LogLevel::kOff};
+  TokenComplaints complaints_{log_};
   std::unique_ptr<PromptReader> reader_;
   std::atomic<int> done_{0};
   std::deque<PromptTokens> started_;
@@ -357,6 +364,41 @@ TEST_F(PromptTokensTest, MayComeWhenTheReaderIsGone) {
   thread_.Call([this] { reader_.reset(); });
   thread_.Call([this] { source_->gate.Open(); });
   EXPECT_GT(metrics_.cache_bytes.Value(), 0);
+}
+
+// With the model's files
+
+class PromptTokensWithFiles : public PromptTokensTest {
+ protected:
+  PromptTokensWithFiles() {
+    models_ = ModelLibrary::Of(SmallModel());
+    Make(seconds(20));
+  }
+};
+
+TEST_F(PromptTokensWithFiles, AreReadInThisProcess) {
+  const PromptTokens chat = Chat(R"([{"role":"user","content":"hello"}])");
+  EXPECT_EQ(chat.from, TokensFrom::kTokenizer);
+  EXPECT_THAT(chat.tokens, testing::Contains(kHello));
+  EXPECT_EQ(chat.prompt_tokens, chat.tokens.size());
+  EXPECT_EQ(Read(R"({"prompt":"hello"})").from, TokensFrom::kTokenizer);
+  EXPECT_EQ(source_->asked, 0);
+}
+
+TEST_F(PromptTokensWithFiles, SayWhyTheyAreNotAllOfThem) {
+  const PromptTokens chat = Chat(
+      R"([{"role":"user","content":"hello"},{"role":"user","content":[{"type":"input_audio"}]}])");
+  EXPECT_EQ(chat.from, TokensFrom::kPartial);
+  EXPECT_EQ(chat.inexact, Inexact::kAudio);
+  EXPECT_EQ(metrics_.InexactFor(Inexact::kAudio).Value(), 1u);
+  EXPECT_EQ(source_->asked, 0);
+}
+
+TEST_F(PromptTokensWithFiles, AreAskedForWhereARequestHasItsOwnTemplate) {
+  const PromptTokens chat =
+      Read(R"({"messages":[{"role":"user","content":"a"}],"chat_template":"x"})", Route::kChat);
+  EXPECT_EQ(chat.from, TokensFrom::kEngine);
+  EXPECT_EQ(chat.inexact, Inexact::kOwnTemplate);
 }
 
 }  // namespace

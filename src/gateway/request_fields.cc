@@ -1,5 +1,6 @@
 #include "gateway/request_fields.h"
 
+#include "base/check.h"
 #include "codec/json_scan.h"
 
 namespace fathom {
@@ -26,12 +27,37 @@ void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
   }
   if (JsonKeyIs(member.key, "stream")) {
     fields.stream = member.value == "true";
+  } else if (JsonKeyIs(member.key, "echo")) {
+    fields.echo = member.value == "true";
+  } else if (JsonKeyIs(member.key, "truncate_prompt_tokens")) {
+    fields.truncate = member.value != "null";
   } else if (JsonKeyIs(member.key, "cache_salt")) {
     fields.cache_salt = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "input_ids")) {
+    fields.input_ids = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "prompt_token_ids")) {
+    fields.prompt_token_ids = UnlessNull(member.value);
   }
 }
 
 }  // namespace
+
+size_t BytesOf(const PromptFields& parts) {
+  size_t bytes = 0;
+  for (const PromptField& field : kPromptFields) bytes += (parts.*field.value).size();
+  return bytes;
+}
+
+PromptFields CopyOf(const PromptFields& parts, std::string& text) {
+  CHECK(text.capacity() - text.size() >= BytesOf(parts));
+  PromptFields copy;
+  for (const PromptField& field : kPromptFields) {
+    const std::string_view part = parts.*field.value;
+    text += part;
+    copy.*field.value = std::string_view(text).substr(text.size() - part.size());
+  }
+  return copy;
+}
 
 Result<RequestFields> ReadRequestFields(std::string_view body) {
   RequestFields fields;

@@ -24,14 +24,18 @@ struct PromptFields {
   std::string_view add_special_tokens;
   std::string_view mm_processor_kwargs;
   std::string_view media_io_kwargs;
+  std::string_view documents;
+  std::string_view reasoning_effort;
+  std::string_view tool_choice;
 };
 
 // The same by name, for whoever handles them all alike.
 struct PromptField {
   std::string_view name;
   std::string_view PromptFields::* value;
+  bool asked = true;  // an engine's /tokenize takes it
 };
-constexpr std::array<PromptField, 10> kPromptFields = {{
+constexpr std::array<PromptField, 13> kPromptFields = {{
     {"prompt", &PromptFields::prompt},
     {"messages", &PromptFields::messages},
     {"tools", &PromptFields::tools},
@@ -42,14 +46,26 @@ constexpr std::array<PromptField, 10> kPromptFields = {{
     {"add_special_tokens", &PromptFields::add_special_tokens},
     {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs},
     {"media_io_kwargs", &PromptFields::media_io_kwargs},
+    {"documents", &PromptFields::documents, false},
+    {"reasoning_effort", &PromptFields::reasoning_effort, false},
+    {"tool_choice", &PromptFields::tool_choice, false},
 }};
 
 struct RequestFields {
   std::string model;  // empty if the request names none
   bool stream = false;
+  bool echo = false;      // the answer shall begin with the prompt
+  bool truncate = false;  // the engine shall leave out the beginning of a long prompt
   PromptFields parts;
-  std::string_view cache_salt;  // a JSON value, or empty
+  // JSON values, or empty.
+  std::string_view cache_salt;
+  std::string_view input_ids;         // a chat's tokens, for SGLang
+  std::string_view prompt_token_ids;  // the same for TensorRT-LLM
 };
+
+size_t BytesOf(const PromptFields& parts);
+// The same, on a text of their own, which is appended to `text`; `text` must have room for it.
+PromptFields CopyOf(const PromptFields& parts, std::string& text);
 
 // Checks that the body is one JSON object. Where a member is repeated the last one counts, as it
 // does for the engines.

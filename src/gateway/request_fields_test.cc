@@ -64,6 +64,8 @@ TEST(RequestFields, KeepWhatThePromptIsMadeOfAsTheClientWroteIt) {
       R"("chat_template":"{{x}}","chat_template_kwargs":{"thinking": false},)"
       R"("add_generation_prompt":false,"continue_final_message":true,)"
       R"("add_special_tokens":true,"mm_processor_kwargs":{"n":1},"media_io_kwargs":{"video":{}},)"
+      R"("documents":[{}],"reasoning_effort":"low","tool_choice":"none","input_ids":[1],)"
+      R"("prompt_token_ids":[2],"echo":true,)"
       R"("prompt":[1, 2],"cache_salt":"tenant","seed":7})";
   const auto fields = ReadRequestFields(body);
   ASSERT_TRUE(fields);
@@ -78,7 +80,13 @@ TEST(RequestFields, KeepWhatThePromptIsMadeOfAsTheClientWroteIt) {
   EXPECT_EQ(parts.add_special_tokens, "true");
   EXPECT_EQ(parts.mm_processor_kwargs, R"({"n":1})");
   EXPECT_EQ(parts.media_io_kwargs, R"({"video":{}})");
+  EXPECT_EQ(parts.documents, "[{}]");
+  EXPECT_EQ(parts.reasoning_effort, R"("low")");
+  EXPECT_EQ(parts.tool_choice, R"("none")");
   EXPECT_EQ(fields->cache_salt, R"("tenant")");
+  EXPECT_EQ(fields->input_ids, "[1]");
+  EXPECT_EQ(fields->prompt_token_ids, "[2]");
+  EXPECT_TRUE(fields->echo);
   for (const PromptField& field : kPromptFields) {
     const std::string_view value = parts.*field.value;
     EXPECT_GT(value.data(), body.data()) << field.name;

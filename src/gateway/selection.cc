@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "gateway/decision_text.h"
+#include "gateway/token_body.h"
 
 namespace fathom {
 namespace {
@@ -133,6 +134,7 @@ Worker* Selection::PickDirect() {
 RouteQuestion Selection::Question() const {
   return {.tokens = prompt_.tokens,
           .seed = prompt_.seed,
+          .known = prompt_.known,
           .prompt_tokens = static_cast<uint32_t>(prompt_.prompt_tokens),
           .queued = context_.dispatch.Waiting(fields_.model),
           .weights = weights_};
@@ -156,7 +158,9 @@ Steering::Choice Selection::DecideAmong(Steering::Patience patience, std::string
   ListPlaces(router_.eligible, wanted_rank_, router_.places);
   const Steering::Choice choice =
       router_.steering.Decide(Question(), router_.places, loop_.now(), patience);
-  if (choice.decision != nullptr) choice.decision->narrowed_by = narrowed_by;
+  if (choice.decision == nullptr) return choice;
+  choice.decision->narrowed_by = narrowed_by;
+  Explain(*choice.decision);
   return choice;
 }
 
@@ -211,12 +215,22 @@ Task<Worker*> Selection::AwaitTurn(TimePoint give_up_at) {
   co_return chosen;
 }
 
+// Where the tokens came from, and why they are not all of them.
+void Selection::Explain(Decision& decision) const {
+  decision.tokens_from = Name(prompt_.from);
+  decision.known_tokens = static_cast<uint32_t>(prompt_.tokens.size());
+  decision.inexact = prompt_.inexact ? Name(*prompt_.inexact) : std::string_view();
+}
+
 Worker* Selection::Book(const Steering::Choice& choice, Duration waited) {
   Decision& decision = *choice.decision;
   decision.request_id = request_id_;
   decision.model = fields_.model;
   decision.waited = Seconds(waited);
   const auto answer = fields_.stream ? Reservation::Answer::kStreamed : Reservation::Answer::kWhole;
+  if (tried_.empty() && PromptReader::HasMoreToKeep(prompt_)) {
+    router_.prompts.Keep(prompt_, router_.steering.Keys(Question()));
+  }
   booked_.emplace(router_.steering, choice, Question(), answer, loop_.now());
   pieces_ = 0;
   dp_rank_ = choice.place.rank->number;
@@ -230,6 +244,14 @@ Worker* Selection::Book(const Steering::Choice& choice, Duration waited) {
     context_.log.Info(SelectionLine(decision), {{"request_id", request_id_}});
   }
   return choice.place.worker;
+}
+
+std::span<const TokenId> Selection::TokensFor(const Worker& worker) const {
+  if (!context_.options.forward_tokens || prompt_.from != TokensFrom::kTokenizer) return {};
+  const EngineKind engine = worker.report.engine();
+  // Another engine would have prepared the chat in another way.
+  if (engine != prompt_.engine || !TakesTokenIds(engine, route_, fields_)) return {};
+  return prompt_.tokens;
 }
 
 bool Selection::AnotherBeside(const Worker& failed) {

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -52,6 +53,9 @@ class Selection final : public AnswerWatcher {
   // Ends a wait in the line. The request is not wanted any more.
   void Cancel();
 
+  // What to send to it in place of the prompt's text; empty: the text.
+  std::span<const TokenId> TokensFor(const Worker& worker) const;
+
   size_t tried() const { return tried_.size(); }
   const FleetSnapshot& fleet() const { return *fleet_; }
   std::string_view session() const { return session_; }
@@ -77,6 +81,7 @@ class Selection final : public AnswerWatcher {
   Task<Worker*> AwaitTurn(TimePoint give_up_at);
   Steering::Choice Decide(Steering::Patience patience);
   Steering::Choice DecideAmong(Steering::Patience patience, std::string_view narrowed_by);
+  void Explain(Decision& decision) const;
   Worker* Book(const Steering::Choice& choice, Duration waited);
   RouteQuestion Question() const;
 

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "gateway/token_source.h"
+#include "model/inexact.h"
 
 namespace fathom {
 
@@ -31,14 +32,20 @@ class TokenComplaints {
   explicit TokenComplaints(Log& log) : log_(log) {}
 
   void Miss(std::string_view model, TokenFailure reason, TimePoint now);
+  // The model's own files did not give the tokens. `problem` says more, and nothing of the prompt.
+  void Miss(std::string_view model, Inexact why, std::string_view problem, TimePoint now);
+  // A chat whose user text shall stay text goes to its engine as text, not as tokens.
+  void NotLiteral(std::string_view model, TimePoint now);
 
  private:
   struct Entry {
     uint64_t unsaid = 0;  // requests
     TimePoint due{};      // not to be said before
   };
-  using Key = std::pair<TokenFailure, std::string>;
+  using Key = std::pair<std::string_view, std::string>;  // the reason's name, and the model
 
+  void Say(std::string_view complaint, std::string_view model, std::string_view reason,
+           std::string_view problem, TimePoint now);
   Entry& EntryOf(Key& key, TimePoint now);
 
   Log& log_;

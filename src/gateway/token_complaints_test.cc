@@ -26,6 +26,10 @@ class TokenComplaintsTest : public testing::Test {
   // What one more request adds to the log.
   std::string Miss(std::string_view model, TokenFailure reason) {
     complaints_.Miss(model, reason, now_);
+    return Said();
+  }
+  // What the log has got since.
+  std::string Said() {
     std::array<char, 8192> room;
     CHECK(::write(log_pipe_[1], "\n", 1) == 1);
     const ssize_t n = ::read(log_pipe_[0], room.data(), room.size());
@@ -50,9 +54,9 @@ TEST_F(TokenComplaintsTest, NameTheReasonAndTheRemedy) {
               AllOf(HasSubstr("WARN"), HasSubstr("routed by load"), HasSubstr("model=m"),
                     HasSubstr("reason=timeout"), HasSubstr("--tokenize-timeout")));
   EXPECT_THAT(Miss("m", TokenFailure::kRefused),
-              AllOf(HasSubstr("reason=refused"), HasSubstr("token ids")));
+              AllOf(HasSubstr("reason=refused"), HasSubstr("--model-path")));
   EXPECT_THAT(Miss("m", TokenFailure::kUnsupported),
-              AllOf(HasSubstr("reason=unsupported"), HasSubstr("token ids")));
+              AllOf(HasSubstr("reason=unsupported"), HasSubstr("--model-path")));
   EXPECT_THAT(Miss("m", TokenFailure::kError),
               AllOf(HasSubstr("reason=error"), HasSubstr("api_key_env")));
   EXPECT_THAT(Miss("m", TokenFailure::kOverload), HasSubstr("reason=overload"));
@@ -94,6 +98,20 @@ TEST_F(TokenComplaintsTest, DoNotRepeatNamesThatAreTooLong) {
   const std::string name(TokenComplaints::kLongestName + 1, 'x');
   EXPECT_THAT(Miss(name, TokenFailure::kError),
               AllOf(HasSubstr(TokenComplaints::kOthers), Not(HasSubstr("xxx"))));
+}
+
+TEST_F(TokenComplaintsTest, SayWhatIsWrongWithTheFiles) {
+  complaints_.Miss("m", Inexact::kTemplateFailed, "line 3: no such thing", now_);
+  EXPECT_THAT(Said(), AllOf(HasSubstr("chat template"), HasSubstr("line 3: no such thing")));
+  complaints_.Miss("m", Inexact::kTemplateFailed, "line 3: no such thing", now_);
+  EXPECT_EQ(Said(), "");
+}
+
+TEST_F(TokenComplaintsTest, AreSilentAboutWhatIsInOrder) {
+  for (const Inexact why : {Inexact::kImage, Inexact::kTemplateRefused, Inexact::kNotAPrompt}) {
+    complaints_.Miss("m", why, "", now_);
+    EXPECT_EQ(Said(), "") << Name(why);
+  }
 }
 
 }  // namespace

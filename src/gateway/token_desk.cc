@@ -6,24 +6,17 @@ namespace fathom {
 namespace {
 
 size_t BytesOf(const TokenQuestion& question) {
-  size_t bytes = question.model.size();
-  for (const PromptField& field : kPromptFields) bytes += (question.parts.*field.value).size();
-  return bytes;
+  return question.model.size() + fathom::BytesOf(question.parts);
 }
 
 // The same question, on a text of its own. `text` must not move afterwards.
 TokenQuestion CopyOf(const TokenQuestion& question, std::string& text) {
   text.reserve(BytesOf(question));
-  const auto keep = [&](std::string_view part) {
-    text += part;
-    return std::string_view(text).substr(text.size() - part.size());
-  };
+  text += question.model;
   TokenQuestion copy;
   copy.fleet = question.fleet;
-  copy.model = keep(question.model);
-  for (const PromptField& field : kPromptFields) {
-    copy.parts.*field.value = keep(question.parts.*field.value);
-  }
+  copy.model = text;
+  copy.parts = fathom::CopyOf(question.parts, text);
   return copy;
 }
 
@@ -68,7 +61,7 @@ class TokenDesk::Wait {
   std::list<Wait*>::iterator place_;
 };
 
-Task<TokenDesk::Outcome> TokenDesk::Ask(PromptKey key, const TokenQuestion& question,
+Task<TokenDesk::Outcome> TokenDesk::Ask(TextKey key, const TokenQuestion& question,
                                         TimePoint deadline) {
   const auto found = calls_.find(key);
   const std::shared_ptr<Call> call = found != calls_.end() ? found->second : Open(key, question);
@@ -80,7 +73,7 @@ Task<TokenDesk::Outcome> TokenDesk::Ask(PromptKey key, const TokenQuestion& ques
 }
 
 // Null where too much is open already.
-std::shared_ptr<TokenDesk::Call> TokenDesk::Open(const PromptKey& key,
+std::shared_ptr<TokenDesk::Call> TokenDesk::Open(const TextKey& key,
                                                  const TokenQuestion& question) {
   const size_t bytes = BytesOf(question);
   if (calls_.size() >= kMaxOpen || bytes > kMaxBytes - bytes_) return nullptr;

@@ -16,9 +16,9 @@
 #include <unordered_map>
 
 #include "gateway/prompt_key.h"
-#include "gateway/token_cache.h"
 #include "gateway/token_source.h"
 #include "metrics/histogram.h"
+#include "model/token_cache.h"
 #include "net/loop.h"
 
 namespace fathom {
@@ -35,21 +35,21 @@ class TokenDesk : public std::enable_shared_from_this<TokenDesk> {
       : loop_(loop), source_(std::move(source)), cache_(cache), duration_(duration) {}
 
   // The question is copied before the task waits.
-  Task<Outcome> Ask(PromptKey key, const TokenQuestion& question, TimePoint deadline);
+  Task<Outcome> Ask(TextKey key, const TokenQuestion& question, TimePoint deadline);
 
   size_t open() const { return calls_.size(); }
 
  private:
   class Wait;
   struct Call {
-    PromptKey key;
+    TextKey key;
     std::string text;  // what the question points to
     TokenQuestion question;
     std::optional<Outcome> outcome;
     std::list<Wait*> waiting;
   };
 
-  std::shared_ptr<Call> Open(const PromptKey& key, const TokenQuestion& question);
+  std::shared_ptr<Call> Open(const TextKey& key, const TokenQuestion& question);
   static Task<void> Run(std::shared_ptr<TokenDesk> desk, std::shared_ptr<Call> call);
   void Close(Call& call, TokenAnswer answer);
 
@@ -57,7 +57,7 @@ class TokenDesk : public std::enable_shared_from_this<TokenDesk> {
   const std::shared_ptr<TokenSource> source_;
   TokenCache& cache_;
   Histogram& duration_;
-  std::unordered_map<PromptKey, std::shared_ptr<Call>> calls_;
+  std::unordered_map<TextKey, std::shared_ptr<Call>> calls_;
   size_t bytes_ = 0;  // of their texts
 };
 

@@ -1,5 +1,5 @@
-// Where do the tokens of a text or a chat come from? The engines' own endpoint answers today
-// (engine_tokenizer.h); a tokenizer in this process would be another source.
+// Where do the tokens of a text or a chat come from, if the router has not got the model's files?
+// The engines' own endpoint answers (engine_tokenizer.h).
 //
 // Threads  One source per loop. A question may be asked while others are open.
 #pragma once

@@ -10,18 +10,20 @@
 
 #include "gateway/token_source.h"
 #include "metrics/registry.h"
+#include "model/inexact.h"
 
 namespace fathom {
 
 // Where a prompt's tokens came from.
 enum class TokensFrom : uint8_t {
-  kIds,      // the client sent them
-  kCache,    // known from an earlier request
-  kEngine,   // an engine was asked
-  kPartial,  // an earlier turn of the conversation: a prefix of the prompt
-  kNone,     // not known
+  kIds,        // the client sent them
+  kCache,      // an engine said so earlier
+  kTokenizer,  // the model's own files, in this process
+  kEngine,     // an engine was asked
+  kPartial,    // the beginning of the prompt: the files know no more, or it is an earlier turn
+  kNone,       // not known
 };
-constexpr size_t kTokensFrom = 5;
+constexpr size_t kTokensFrom = 6;
 std::string_view Name(TokensFrom from);
 std::string_view Name(TokenFailure failure);
 
@@ -32,12 +34,17 @@ class TokenizeMetrics {
   Counter& From(TokensFrom from) { return *from_[static_cast<size_t>(from)]; }
   Counter& Failures(TokenFailure failure) { return *failures_[static_cast<size_t>(failure)]; }
 
-  Histogram& duration;  // of each question to an engine
+  Counter& InexactFor(Inexact why) { return *inexact_[static_cast<size_t>(why)]; }
+
+  Histogram& duration;        // of each question to an engine
+  Histogram& local_duration;  // of each prompt in this process
   Gauge& cache_bytes;
+  Gauge& prefix_bytes;
 
  private:
   std::array<Counter*, kTokensFrom> from_{};
   std::array<Counter*, kTokenFailures> failures_{};
+  std::array<Counter*, kInexact> inexact_{};
 };
 
 }  // namespace fathom

@@ -35,16 +35,19 @@ size_t CacheIndex::held() const {
 }
 
 std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> tokens,
-                                                       uint64_t seed) {
+                                                       uint64_t seed, const KnownPrefix& known) {
   found_.clear();
   for (size_t i = 0; i < index_.shapes(); ++i) {
     const PrefixIndex& index = index_.at(i);
-    if (i == readers_.size()) readers_.push_back(std::make_unique<IndexReader>(index));
+    if (i == cohorts_.size()) cohorts_.push_back(std::make_unique<Cohort>(index));
+    Cohort& cohort = *cohorts_[i];
+    cohort.made = 0;
     if (index.ranks() == 0) continue;  // nobody has blocks of that shape any more
     const BlockShape shape = index.shape();
-    KeyChain keys(tokens, shape, seed, keys_);
+    KeyChain keys(tokens, shape, seed, cohort.keys, known.Chain(shape));
     const size_t most = shape.MostCached(tokens.size());
-    const std::span<const Depth> depths = readers_[i]->Match(keys);
+    const std::span<const Depth> depths = cohort.reader.Match(keys);
+    cohort.made = keys.made();
     for (uint32_t rank = 0; rank < depths.size(); ++rank) {
       const auto label = index.Label(rank);
       if (!label) continue;
@@ -57,6 +60,19 @@ std::span<const CacheReader::Found> CacheReader::Match(std::span<const TokenId> 
     }
   }
   return found_;
+}
+
+void CacheReader::Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys) {
+  for (size_t i = 0; i < cohorts_.size(); ++i) {
+    Cohort& cohort = *cohorts_[i];
+    const PrefixIndex& index = index_.at(i);
+    if (index.ranks() == 0) continue;
+    // A lookup makes no more than it needs; the next prompt may need the rest.
+    KeyChain chain(tokens, index.shape(), seed, cohort.keys,
+                   std::span(cohort.keys).first(cohort.made));
+    const auto all = chain.All();
+    keys.chains.push_back({index.shape(), {all.begin(), all.end()}});
+  }
 }
 
 }  // namespace fathom

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "index/prefix_index.h"
+#include "tokens/prefix_keys.h"
 
 namespace fathom {
 
@@ -61,13 +62,23 @@ class CacheReader {
     // Leading tokens of the prompt in this tier or a faster one, as many as a request would save.
     std::array<size_t, kTiers> tokens{};
   };
-  // Of every rank that is there; valid until the next call.
-  std::span<const Found> Match(std::span<const TokenId> tokens, uint64_t seed);
+  // Of every rank that is there; valid until the next call. `known` is what an earlier prompt that
+  // begins alike has left.
+  std::span<const Found> Match(std::span<const TokenId> tokens, uint64_t seed,
+                               const KnownPrefix& known = {});
+
+  // The keys of the prompt that the last Match() was about, all of them.
+  void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys);
 
  private:
   const CacheIndex& index_;
-  std::vector<std::unique_ptr<IndexReader>> readers_;
-  std::vector<uint64_t> keys_;
+  struct Cohort {
+    explicit Cohort(const PrefixIndex& index) : reader(index) {}
+    IndexReader reader;
+    std::vector<uint64_t> keys;
+    size_t made = 0;  // of them, for the last prompt
+  };
+  std::vector<std::unique_ptr<Cohort>> cohorts_;  // one per shape
   std::vector<Found> found_;
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "mock/toy_tokenizer.h"
 
 namespace fathom {
 namespace {
@@ -17,16 +16,28 @@ constexpr std::string_view kWords[] = {
     " swell", " current", " drift",   " calm",  " fathom", " league", " knot",  " cable",
     " bow",   " stern",   " port",    " sail",  " mast",   " helm",   " watch", " bell"};
 
+// Where the text ends, without a last character that is not all there.
+size_t EndOfCharacters(std::string_view text) {
+  for (size_t bytes = 1; bytes <= std::min<size_t>(text.size(), 3); ++bytes) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - bytes]);
+    if (byte < 0x80) break;
+    if (byte < 0xC0) continue;  // not the first of its character
+    const size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    return bytes < wanted ? text.size() - bytes : text.size();
+  }
+  return text.size();
+}
+
 }  // namespace
 
-std::vector<TokenId> MakeAnswer(const AnswerSeed& seed, std::span<const TokenId> prompt,
-                                size_t count) {
+Result<std::vector<TokenId>> MakeAnswer(const AnswerSeed& seed, std::span<const TokenId> prompt,
+                                        size_t count, const MockTokenizer& tokenizer) {
   Random words(XXH3_64bits_withSeed(prompt.data(), prompt.size_bytes(), seed.seed + seed.choice));
-  std::vector<TokenId> answer =
-      Tokenize(fmt::format("{}{}/{}:", seed.inside_text ? " " : "", seed.speaker, seed.rank));
-  // Every word begins with a space, so the pieces can be tokenized one by one.
-  while (answer.size() < count) AppendTokens(answer, kWords[words.Below(std::size(kWords))]);
-  answer.resize(count);
+  std::string text = fmt::format("{}{}/{}:", seed.inside_text ? " " : "", seed.speaker, seed.rank);
+  // A word has one token at least.
+  for (size_t i = 0; i < count; ++i) text += kWords[words.Below(std::size(kWords))];
+  TRY(std::vector<TokenId> answer, tokenizer.Continuation(text));
+  answer.resize(std::min(answer.size(), count));
   return answer;
 }
 
@@ -46,7 +57,7 @@ std::string_view StopFinder::Add(std::string_view piece) {
     found_ = &stop;
   }
   if (found_ != nullptr) return SayUpTo(end);
-  end = text_.size() - std::min(text_.size(), held_back_);
+  end = std::min(text_.size() - std::min(text_.size(), held_back_), EndOfCharacters(text_));
   while (end > said_ && (static_cast<unsigned char>(text_[end]) & 0xC0) == 0x80) --end;
   return SayUpTo(end);
 }

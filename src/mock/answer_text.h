@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "mock/kv_event.h"
+#include "mock/mock_tokenizer.h"
 
 namespace fathom {
 
@@ -21,11 +23,11 @@ struct AnswerSeed {
 };
 
 // "<speaker>/<rank>:" and then words, `count` tokens in all.
-std::vector<TokenId> MakeAnswer(const AnswerSeed& seed, std::span<const TokenId> prompt,
-                                size_t count);
+Result<std::vector<TokenId>> MakeAnswer(const AnswerSeed& seed, std::span<const TokenId> prompt,
+                                        size_t count, const MockTokenizer& tokenizer);
 
 // Cuts a text that comes in pieces where the first of the stop strings begins. What might be the
-// beginning of one is held back until it is known.
+// beginning of one is held back until it is known, and so is the beginning of a character.
 class StopFinder {
  public:
   explicit StopFinder(std::span<const std::string> stops);

@@ -12,15 +12,19 @@ using ::testing::StartsWith;
 
 const std::vector<TokenId> kPrompt = {1, 2, 3};
 
+std::vector<TokenId> Answer(const AnswerSeed& seed, std::span<const TokenId> prompt, size_t count) {
+  return *MakeAnswer(seed, prompt, count, MockTokenizer(MockOptions()));
+}
+
 TEST(MakeAnswer, SaysWhoSpeaksAndHasAsManyTokensAsAskedFor) {
-  const auto answer = MakeAnswer({.speaker = "m", .rank = 3}, kPrompt, 50);
+  const auto answer = Answer({.speaker = "m", .rank = 3}, kPrompt, 50);
   EXPECT_EQ(answer.size(), 50u);
-  EXPECT_THAT(Detokenize(answer), StartsWith("m/3: "));
+  EXPECT_THAT(ToyText(answer), StartsWith("m/3: "));
 }
 
 TEST(MakeAnswer, DependsOnThePromptTheSeedAndTheChoice) {
   const auto text = [](AnswerSeed seed, std::vector<TokenId> prompt) {
-    return Detokenize(MakeAnswer(seed, prompt, 50));
+    return ToyText(Answer(seed, prompt, 50));
   };
   EXPECT_EQ(text({.speaker = "m"}, kPrompt), text({.speaker = "m"}, kPrompt));
   EXPECT_NE(text({.speaker = "m"}, kPrompt), text({.speaker = "m"}, {1, 2}));
@@ -30,8 +34,8 @@ TEST(MakeAnswer, DependsOnThePromptTheSeedAndTheChoice) {
 
 TEST(MakeAnswer, GivesTheSameTokensWhenItsTextIsAskedAbout) {
   for (size_t count = 1; count < 60; ++count) {
-    const auto answer = MakeAnswer({.speaker = "mock-8100"}, kPrompt, count);
-    EXPECT_EQ(Tokenize(Detokenize(answer)), answer);
+    const auto answer = Answer({.speaker = "mock-8100"}, kPrompt, count);
+    EXPECT_EQ(ToyTokens(ToyText(answer)), answer);
   }
 }
 
@@ -41,6 +45,17 @@ TEST(StopFinder, LetsEverythingThroughWithoutStops) {
   EXPECT_EQ(finder.Add("c"), "c");
   EXPECT_EQ(finder.Rest(), "");
   EXPECT_EQ(finder.said(), "abc");
+}
+
+TEST(StopFinder, HoldsBackACharacterUntilAllOfItIsThere) {
+  StopFinder finder({});
+  EXPECT_EQ(finder.Add("a\xF0\x9F"), "a");
+  EXPECT_EQ(finder.Add("\x8C"), "");
+  EXPECT_EQ(finder.Add("\x8A"
+                       "b\xC3"),
+            "\xF0\x9F\x8C\x8A"
+            "b");
+  EXPECT_EQ(finder.Rest(), "\xC3");
 }
 
 TEST(StopFinder, CutsBeforeTheFirstStopHoweverItIsSplit) {

@@ -101,6 +101,45 @@ Result<std::vector<std::string>> Stops(std::string_view raw) {
   return stops;
 }
 
+// Raw, once it is known to be a boolean or null.
+Result<std::string_view> RawFlag(std::string_view name, std::string_view raw) {
+  TRY_VOID(Flag(name, raw));
+  return raw == "null" ? std::string_view() : raw;
+}
+
+// What a prompt is made of. False: it is none of these.
+Result<bool> TakePromptMember(const JsonScanner::Member& member, CompletionRequest& out) {
+  struct Place {
+    std::string_view name;
+    std::string_view& value;
+  };
+  const Place places[] = {{"prompt", out.prompt},
+                          {"input", out.input},
+                          {"input_ids", out.input_ids},
+                          {"prompt_token_ids", out.prompt_token_ids},
+                          {"messages", out.chat.messages},
+                          {"tools", out.chat.tools},
+                          {"tool_choice", out.chat.tool_choice},
+                          {"documents", out.chat.documents},
+                          {"chat_template", out.chat.chat_template},
+                          {"chat_template_kwargs", out.chat.chat_template_kwargs},
+                          {"reasoning_effort", out.chat.reasoning_effort}};
+  for (const Place& place : places) {
+    if (!JsonKeyIs(member.key, place.name)) continue;
+    place.value = member.value == "null" ? std::string_view() : member.value;
+    return true;
+  }
+  const Place flags[] = {{"add_generation_prompt", out.chat.add_generation_prompt},
+                         {"continue_final_message", out.chat.continue_final_message},
+                         {"add_special_tokens", out.chat.add_special_tokens}};
+  for (const Place& flag : flags) {
+    if (!JsonKeyIs(member.key, flag.name)) continue;
+    TRY(flag.value, RawFlag(flag.name, member.value));
+    return true;
+  }
+  return false;
+}
+
 Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionRequest& out) {
   const auto is = [&](std::string_view name) { return JsonKeyIs(member.key, name); };
   const std::string_view raw = member.value;
@@ -108,16 +147,10 @@ Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionR
     TRY(out.choices, Choices(raw));
   } else if (is("stop")) {
     TRY(out.stop, Stops(raw));
-  } else if (is("tools")) {
-    out.tools = raw;
   } else if (is("cache_salt") && raw != "null") {
     TRY(out.cache_salt, Text("cache_salt", raw));
   } else if (is("return_token_ids")) {
     TRY(out.return_token_ids, Flag("return_token_ids", raw));
-  } else if (is("add_generation_prompt")) {
-    TRY(out.add_generation_prompt, Flag("add_generation_prompt", raw));
-  } else if (is("continue_final_message")) {
-    TRY(out.continue_final_message, Flag("continue_final_message", raw));
   } else if (is("routed_dp_rank") || is("data_parallel_rank")) {
     TRY(out.rank, Count("routed_dp_rank", raw));
   }
@@ -125,6 +158,8 @@ Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionR
 }
 
 Result<void> TakeMember(const JsonScanner::Member& member, CompletionRequest& out) {
+  TRY(const bool taken, TakePromptMember(member, out));
+  if (taken) return {};
   const auto is = [&](std::string_view name) { return JsonKeyIs(member.key, name); };
   const std::string_view raw = member.value;
   if (is("model")) {
@@ -133,9 +168,6 @@ Result<void> TakeMember(const JsonScanner::Member& member, CompletionRequest& ou
     TRY(out.stream, Flag("stream", raw));
   } else if (is("stream_options")) {
     TRY(out.include_usage, IncludeUsage(raw));
-  } else if (is("prompt") || is("messages") || is("input")) {
-    out.prompt_tokens += CountTokens(raw);
-    (is("input") ? out.input : is("prompt") ? out.prompt : out.messages) = raw;
   } else if (is("mock_answer_bytes")) {
     TRY(out.answer_bytes, Count("mock_answer_bytes", raw));
   } else if (is("mock_stall_after")) {
@@ -175,6 +207,9 @@ Result<CompletionRequest> ParseCompletionRequest(std::string_view body) {
     }
   }
   if (!out.max_tokens) out.max_tokens = old_limit;
+  for (const std::string_view raw : {out.prompt, out.chat.messages, out.input}) {
+    if (!raw.empty()) out.prompt_tokens += CountTokens(raw);
+  }
   return out;
 }
 

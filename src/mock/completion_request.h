@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/chat_request.h"
 
 namespace fathom {
 
@@ -27,17 +28,16 @@ struct CompletionRequest {
 
   // Raw values, views into the body; empty if it has none.
   std::string_view prompt;
-  std::string_view messages;
-  std::string_view tools;
   std::string_view input;
+  std::string_view input_ids;         // of chats, in SGLang
+  std::string_view prompt_token_ids;  // of chats, in TensorRT-LLM
+  ChatFields chat;
 
   // What only a simulated engine heeds.
   uint64_t choices = 1;           // n
   std::vector<std::string> stop;  // none is empty
   std::string cache_salt;
   bool return_token_ids = false;
-  bool add_generation_prompt = true;
-  bool continue_final_message = false;
   std::optional<uint64_t> rank;  // routed_dp_rank, which is SGLang's
 
   // For tests.

@@ -35,6 +35,28 @@ TEST(CompletionRequest, TakesNullForAnythingOptional) {
   EXPECT_FALSE(request->stall_after);
 }
 
+TEST(CompletionRequest, ShowsWhatATemplateSeesAsItWasWritten) {
+  const auto request = ParseCompletionRequest(
+      R"({"messages":[{"role":"user"}],"tools":[{"a":1}],"tool_choice":"none","documents":[],)"
+      R"("chat_template_kwargs":{"x":true},"reasoning_effort":"low","add_generation_prompt":false,)"
+      R"("continue_final_message":true,"add_special_tokens":null,"chat_template":null,)"
+      R"("input_ids":[1, 2],"prompt_token_ids":[3]})");
+  ASSERT_TRUE(request) << request.error().what;
+  EXPECT_EQ(request->chat.messages, R"([{"role":"user"}])");
+  EXPECT_EQ(request->chat.tools, R"([{"a":1}])");
+  EXPECT_EQ(request->chat.tool_choice, R"("none")");
+  EXPECT_EQ(request->chat.documents, "[]");
+  EXPECT_EQ(request->chat.chat_template_kwargs, R"({"x":true})");
+  EXPECT_EQ(request->chat.reasoning_effort, R"("low")");
+  EXPECT_EQ(request->chat.add_generation_prompt, "false");
+  EXPECT_EQ(request->chat.continue_final_message, "true");
+  EXPECT_EQ(request->chat.add_special_tokens, "");
+  EXPECT_EQ(request->chat.chat_template, "");
+  EXPECT_EQ(request->input_ids, "[1, 2]");
+  EXPECT_EQ(request->prompt_token_ids, "[3]");
+  EXPECT_FALSE(ParseCompletionRequest(R"({"add_special_tokens":1})"));
+}
+
 TEST(CompletionRequest, RefusesWhatIsNoJsonAndWrongTypes) {
   for (const char* body :
        {"", "{", "[]", R"({"stream":"yes"})", R"({"max_tokens":-1})", R"({"max_tokens":1.5})",

@@ -47,7 +47,7 @@ std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& 
 // What the pages say a rank's blocks have, in tokens; 0: nothing.
 uint32_t ReportedBlockSize(const MockOptions& options, const EngineDriver& rank);
 Answer TokenizePage(std::string_view body, const MockOptions& options);
-Answer DetokenizePage(std::string_view body, std::string_view text_key);
+Answer DetokenizePage(std::string_view body, std::string_view text_key, const MockOptions& options);
 Answer MetricsAnswer(const Exposition& exposition);
 
 }  // namespace fathom

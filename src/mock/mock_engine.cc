@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "mock/pages.h"
+#include "mock/prompt.h"
 
 namespace fathom {
 namespace {
@@ -25,6 +26,13 @@ int64_t UnixTime() {
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
 bool IsPost(const RequestHead& head) { return head.method == "POST"; }
+
+// On any path that some engine has for it.
+bool AsksForTokens(const RequestHead& head, std::string_view path) {
+  return IsPost(head) && (path.ends_with("tokenize") || path.ends_with("/render"));
+}
+
+void Add(std::atomic<uint64_t>& n) { n.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -60,6 +68,7 @@ void MockEngine::Silence() {
 Task<void> MockEngine::Handle(ServerConnection& connection) {
   const RequestHead& head = connection.head();
   const std::string_view path = PathOf(head.target);
+  if (AsksForTokens(head, path)) Add(counts_.tokenize_calls);
   const bool probe = path == "/health_generate" && options_.engine != MockedEngine::kVllm;
   auto serving = IsPost(head) && path.starts_with("/v1/") && !HasPostPage(path)
                      ? ServePost(connection, path)
@@ -169,24 +178,23 @@ MockEngine::Fate MockEngine::Draw() {
 }
 
 void MockEngine::Count(Outcome outcome) {
-  const auto add = [](std::atomic<uint64_t>& n) { n.fetch_add(1, std::memory_order_relaxed); };
   switch (outcome) {
     case Outcome::kCompleted:
-      add(counts_.completed);
+      Add(counts_.completed);
       break;
     case Outcome::kFailed:
-      add(counts_.failed);
+      Add(counts_.failed);
       break;
     case Outcome::kCancelled:
-      add(counts_.cancelled);
+      Add(counts_.cancelled);
       break;
   }
   counts_.in_flight.fetch_sub(1, std::memory_order_relaxed);
 }
 
 Task<void> MockEngine::ServePost(ServerConnection& connection, std::string_view path) {
-  counts_.requests.fetch_add(1, std::memory_order_relaxed);
-  counts_.in_flight.fetch_add(1, std::memory_order_relaxed);
+  Add(counts_.requests);
+  Add(counts_.in_flight);
   Presence presence(connection.socket());
   present_.insert(&presence);
   auto answering = ReadAndAnswer(connection, presence, path);
@@ -242,6 +250,8 @@ Task<Outcome> MockEngine::AnswerModelCall(Visit& visit) {
                     fmt::format("The model `{}` does not exist.", visit.identity.model), "model");
   } else if (visit.path == "/v1/embeddings") {
     answer = JsonAnswer(200, EmbeddingsPage(visit.identity, visit.request));
+  } else if (const auto read = ReadPrompts(visit); !read) {
+    answer = ErrorAnswer(400, "BadRequestError", read.error().what);
   } else {
     auto generating = Generate(visit);
     const Outcome outcome = co_await generating;
@@ -285,6 +295,27 @@ Result<void> MockEngine::Prepare(Visit& visit) {
     visit.tokens = 0;
     visit.finish_reason = "abort";
   }
+  return {};
+}
+
+Result<void> MockEngine::ReadPrompts(Visit& visit) {
+  const bool chat = visit.identity.chat;
+  if (!chat && visit.path != "/v1/completions") return {};
+  switch (FormOf(visit.request, chat, options_.engine)) {
+    case PromptForm::kIds:
+      Add(counts_.ids_prompts);
+      break;
+    case PromptForm::kText:
+      Add(counts_.text_prompts);
+      break;
+    case PromptForm::kChat:
+      Add(counts_.chat_prompts);
+      break;
+  }
+  if (!Simulates(visit) && options_.language_model == nullptr) return {};
+  TRY(visit.prompts, PromptsOf(visit.request, chat, options_));
+  visit.request.prompt_tokens = 0;
+  for (const auto& prompt : visit.prompts) visit.request.prompt_tokens += prompt.size();
   return {};
 }
 

@@ -3,7 +3,7 @@
 //
 //   POST /v1/chat/completions, /v1/completions (streamed or not), /v1/responses, /v1/embeddings;
 //   POST /v1/<anything else> echoes the path, the body's length and its checksum.
-//   GET  /health, /health_generate, /v1/models, /version, /mock/stats
+//   GET  /health, /health_generate, /v1/models, /version, /mock/stats (MockCounts)
 //   and the pages of the engine that it imitates (face.h)
 //
 // Only completions of texts and chats are simulated; everything else is paced. Answers to POST
@@ -71,6 +71,8 @@ class MockEngine final : public HttpHandler {
   Task<Outcome> Generate(Visit& visit);
 
   Result<void> Prepare(Visit& visit);
+  // Of completions: counts them by their form, and tokenizes them where that matters.
+  Result<void> ReadPrompts(Visit& visit);
   bool Simulates(const Visit& visit) const;
   bool Serves(std::string_view model) const;
   std::string MakeId(std::string_view prefix, const RequestHead& head);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 #include "mock/kv_event.h"
 
 namespace fathom {
+
+class LanguageModel;
 
 enum class MockedEngine : uint8_t { kVllm, kSglang, kTrtllm };
 
@@ -47,6 +50,8 @@ struct MockOptions {
   std::string name;  // what its answers say; MockServer fills in "mock-<port>" if empty
   MockedEngine engine = MockedEngine::kVllm;
   std::vector<std::string> models = {"mock-model"};
+  // Makes prompts and answers tokens; null: the mock's own, which needs no files.
+  std::shared_ptr<const LanguageModel> language_model;
   std::string api_key;   // asked for on /v1/* unless empty
   uint64_t tokens = 32;  // of an answer whose request sets no limit
 
@@ -97,6 +102,13 @@ struct MockCounts {
   std::atomic<uint64_t> completed{0};
   std::atomic<uint64_t> failed{0};     // answered with an error, or broken off on purpose
   std::atomic<uint64_t> cancelled{0};  // the client left first
+
+  // Completions of texts and chats, by the form that their prompt came in.
+  std::atomic<uint64_t> ids_prompts{0};
+  std::atomic<uint64_t> text_prompts{0};
+  std::atomic<uint64_t> chat_prompts{0};
+  // Questions for tokens, or for the text of a prompt, on whatever path, answered or not.
+  std::atomic<uint64_t> tokenize_calls{0};
 };
 
 }  // namespace fathom

@@ -83,10 +83,17 @@ std::string StatsPage(const MockCounts& counts) {
   const auto load = [](const std::atomic<uint64_t>& n) {
     return n.load(std::memory_order_relaxed);
   };
-  return fmt::format(
-      R"({{"requests":{},"in_flight":{},"cancelled":{},"completed":{},"failed":{}}})",
-      load(counts.requests), load(counts.in_flight), load(counts.cancelled), load(counts.completed),
-      load(counts.failed));
+  JsonWriter w;
+  w.BeginObject().Key("requests").Unsigned(load(counts.requests));
+  w.Key("in_flight").Unsigned(load(counts.in_flight));
+  w.Key("cancelled").Unsigned(load(counts.cancelled));
+  w.Key("completed").Unsigned(load(counts.completed));
+  w.Key("failed").Unsigned(load(counts.failed));
+  w.Key("ids_prompts").Unsigned(load(counts.ids_prompts));
+  w.Key("text_prompts").Unsigned(load(counts.text_prompts));
+  w.Key("chat_prompts").Unsigned(load(counts.chat_prompts));
+  w.Key("tokenize_calls").Unsigned(load(counts.tokenize_calls)).EndObject();
+  return w.Take();
 }
 
 std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionRequest& request) {

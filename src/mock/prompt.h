@@ -1,40 +1,28 @@
 // Which tokens does the prompt of a request have?
 //
-// A chat becomes text by a template that is nothing but its messages, each between the special
-// token of its role and the end token, and the token of whoever speaks next:
-//
-//   <|system|>Be brief.<|end|><|user|>Hello<|end|><|assistant|>
-//
-// So the prompt of a turn, the answer to it and <|end|> are together the beginning of the next
-// turn's prompt, token for token, which is what prefix caching lives on. A role that has no special
-// token is written the same way. Parts of a message that are not text stand as [type:hash]; tools
-// and tool calls stand as the JSON that they came in, tools as a message of their own before all
-// others.
+// Ids, where the request brings them: in `prompt`, and in chats where the imitated engine has a
+// member for them (SGLang `input_ids`, TensorRT-LLM `prompt_token_ids`; vLLM passes over both). The
+// messages have to be there all the same, and are not looked at. Anything else is tokenized.
 //
 // Errors  kCaller, one line for the client.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "mock/completion_request.h"
 #include "mock/kv_event.h"
+#include "mock/mock_options.h"
 
 namespace fathom {
 
-// What of a body is rendered; valid JSON values.
-struct ChatBody {
-  std::string_view messages;
-  std::string_view tools;  // empty: none
-  bool add_generation_prompt = true;
-  bool continue_final_message = false;  // the last message stays open
-};
+// In which form a prompt comes.
+enum class PromptForm : uint8_t { kIds, kText, kChat };
 
-Result<std::string> RenderChat(const ChatBody& chat);
+PromptForm FormOf(const CompletionRequest& request, bool chat, MockedEngine engine);
 
 // One prompt of a chat; of `prompt` one per text or list of ids.
-Result<std::vector<std::vector<TokenId>>> PromptsOf(const CompletionRequest& request, bool chat);
+Result<std::vector<std::vector<TokenId>>> PromptsOf(const CompletionRequest& request, bool chat,
+                                                    const MockOptions& options);
 
 }  // namespace fathom

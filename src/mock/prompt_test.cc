@@ -1,5 +1,6 @@
 #include "mock/prompt.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,75 +10,66 @@ namespace fathom {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-
-std::string Chat(std::string_view messages, std::string_view tools = {}) {
-  const auto text = RenderChat({.messages = messages, .tools = tools});
-  return text ? *text : text.error().what;
-}
-
-TEST(Prompt, IsTheMessagesOfAChatBetweenTheirTokens) {
-  EXPECT_EQ(Chat(R"([{"role":"system","content":"a"},{"content":"b\nc","role":"user"}])"),
-            "<|system|>a<|end|><|user|>b\nc<|end|><|assistant|>");
-  EXPECT_EQ(Chat("[]"), "<|assistant|>");
-}
-
-TEST(Prompt, TakesContentInParts) {
-  EXPECT_EQ(Chat(R"([{"role":"user","content":[{"type":"text","text":"a"},"b"]}])"),
-            "<|user|>ab<|end|><|assistant|>");
-  const std::string image =
-      Chat(R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}])");
-  EXPECT_THAT(image, HasSubstr("<|user|>[image_url:"));
-  EXPECT_NE(image,
-            Chat(R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"y"}}]}])"));
-}
-
-TEST(Prompt, HasToolsBeforeTheMessagesAndToolCallsInThem) {
-  EXPECT_EQ(Chat(R"([{"role":"assistant","content":null,"tool_calls":[1]}])", R"([{"a":1}])"),
-            R"(<|system|>[{"a":1}]<|end|><|assistant|>[1]<|end|><|assistant|>)");
-}
-
-TEST(Prompt, CanLeaveTheLastMessageOpen) {
-  ChatBody chat{.messages = R"([{"role":"user","content":"a"},{"role":"assistant","content":"b"}])",
-                .tools = {},
-                .add_generation_prompt = false,
-                .continue_final_message = true};
-  EXPECT_EQ(*RenderChat(chat), "<|user|>a<|end|><|assistant|>b");
-  chat.add_generation_prompt = true;
-  EXPECT_FALSE(RenderChat(chat));
-}
-
-TEST(Prompt, OfAFollowUpBeginsWithThePromptBeforeAndItsAnswer) {
-  const auto first = Tokenize(Chat(R"([{"role":"user","content":"how deep is it"}])"));
-  std::vector<TokenId> expected = first;
-  AppendTokens(expected, "mock-1/0: mark twa");
-  const auto next = Tokenize(Chat(
-      R"([{"role":"user","content":"how deep is it"},)"
-      R"({"role":"assistant","content":"mock-1/0: mark twa"},{"role":"user","content":"x"}])"));
-  ASSERT_GT(next.size(), expected.size());
-  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), next.begin()));
-}
 
 TEST(Prompt, CanBeTextIdsOrSeveralOfEach) {
   const auto of = [](std::string_view body) {
     const auto request = ParseCompletionRequest(body);
-    return *PromptsOf(*request, false);
+    return *PromptsOf(*request, false, MockOptions());
   };
-  EXPECT_THAT(of(R"({"prompt":"abc"})"), ElementsAre(Tokenize("abc")));
+  EXPECT_THAT(of(R"({"prompt":"abc"})"), ElementsAre(ToyTokens("abc")));
   EXPECT_THAT(of(R"({"prompt":[1, 2,3]})"), ElementsAre(ElementsAre(1, 2, 3)));
-  EXPECT_THAT(of(R"({"prompt":["a","b"]})"), ElementsAre(Tokenize("a"), Tokenize("b")));
+  EXPECT_THAT(of(R"({"prompt":["a","b"]})"), ElementsAre(ToyTokens("a"), ToyTokens("b")));
   EXPECT_THAT(of(R"({"prompt":[[1],[2,3]]})"), ElementsAre(ElementsAre(1), ElementsAre(2, 3)));
 }
 
 TEST(Prompt, RefusesWhatIsNone) {
   for (const std::string_view body : {R"({})", R"({"prompt":7})", R"({"prompt":[1,-2]})",
                                       R"({"prompt":[4294967296]})", R"({"prompt":[1,"a"]})"}) {
-    EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(body), false)) << body;
+    EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(body), false, MockOptions())) << body;
   }
   for (const std::string_view body : {R"({})", R"({"messages":"hi"})", R"({"messages":["hi"]})",
                                       R"({"messages":[{"role":1}]})"}) {
-    EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(body), true)) << body;
+    EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(body), true, MockOptions())) << body;
   }
+}
+
+constexpr std::string_view kChatWithIds =
+    R"({"messages":[{"role":"user","content":"a"}],"input_ids":[1,2],"prompt_token_ids":[3]})";
+
+TEST(Prompt, OfAChatIsTheIdsThatTheEngineHasAMemberFor) {
+  const auto request = ParseCompletionRequest(kChatWithIds);
+  MockOptions options;
+  EXPECT_THAT(*PromptsOf(*request, true, options),
+              ElementsAre(ToyTokens("<|user|>a<|end|><|assistant|>")));
+  options.engine = MockedEngine::kSglang;
+  EXPECT_THAT(*PromptsOf(*request, true, options), ElementsAre(ElementsAre(1, 2)));
+  options.engine = MockedEngine::kTrtllm;
+  EXPECT_THAT(*PromptsOf(*request, true, options), ElementsAre(ElementsAre(3)));
+}
+
+TEST(Prompt, RefusesIdsOfAChatThatAreNone) {
+  MockOptions options;
+  options.engine = MockedEngine::kSglang;
+  for (const std::string_view ids : {"7", R"("1")", "[-1]", "[1.5]", "[[1]]", "{}", R"(["a"])"}) {
+    const std::string body = fmt::format(R"({{"messages":[],"input_ids":{}}})", ids);
+    EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(body), true, options)) << ids;
+  }
+  EXPECT_FALSE(PromptsOf(*ParseCompletionRequest(R"({"input_ids":[1]})"), true, options));
+  const auto null = ParseCompletionRequest(R"({"messages":[],"input_ids":null})");
+  EXPECT_THAT(*PromptsOf(*null, true, options), ElementsAre(ToyTokens("<|assistant|>")));
+}
+
+TEST(Prompt, ComesInOneOfThreeForms) {
+  const auto form = [](std::string_view body, bool chat, MockedEngine engine) {
+    return FormOf(*ParseCompletionRequest(body), chat, engine);
+  };
+  EXPECT_EQ(form(kChatWithIds, true, MockedEngine::kVllm), PromptForm::kChat);
+  EXPECT_EQ(form(kChatWithIds, true, MockedEngine::kSglang), PromptForm::kIds);
+  EXPECT_EQ(form(kChatWithIds, true, MockedEngine::kTrtllm), PromptForm::kIds);
+  EXPECT_EQ(form(R"({"prompt":"a"})", false, MockedEngine::kVllm), PromptForm::kText);
+  EXPECT_EQ(form(R"({"prompt":["a"]})", false, MockedEngine::kVllm), PromptForm::kText);
+  EXPECT_EQ(form(R"({"prompt":[1]})", false, MockedEngine::kVllm), PromptForm::kIds);
+  EXPECT_EQ(form(R"({"prompt":[[1]]})", false, MockedEngine::kVllm), PromptForm::kIds);
 }
 
 }  // namespace

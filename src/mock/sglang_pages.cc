@@ -172,7 +172,7 @@ std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& 
   if (request.Is("POST", "/tokenize") || request.Is("POST", "/v1/tokenize")) {
     return TokenizePage(request.body, options);
   }
-  if (request.Is("POST", "/detokenize")) return DetokenizePage(request.body, "text");
+  if (request.Is("POST", "/detokenize")) return DetokenizePage(request.body, "text", options);
   if (request.Is("GET", "/model_info") || request.Is("GET", "/get_model_info")) {
     return JsonAnswer(200, ModelInfo(options));
   }

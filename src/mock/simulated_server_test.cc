@@ -63,7 +63,7 @@ TEST_F(SimulatedServerTest, AnswersAChatAsWorkerAndRank) {
   const Json answer =
       PostJson(kChatPath, R"({"messages":[{"role":"user","content":"hello"}],"max_tokens":12})");
   EXPECT_THAT(Content(answer), StartsWith("m/0: "));
-  EXPECT_EQ(Tokenize(Content(answer)).size(), 12u);
+  EXPECT_EQ(ToyTokens(Content(answer)).size(), 12u);
   EXPECT_EQ(*Choice(answer).Find("finish_reason")->string(), "length");
   EXPECT_EQ(Usage(answer, "prompt_tokens"), 5u);  // user, "hell", "o", end, assistant
   EXPECT_EQ(Usage(answer, "completion_tokens"), 12u);
@@ -117,9 +117,9 @@ TEST_F(SimulatedServerTest, CompletesTextsAndTokens) {
   const Json text = PostJson(kTextPath, R"({"prompt":"a b","max_tokens":5})");
   const std::string said = *Choice(text).Find("text")->string();
   EXPECT_THAT(said, StartsWith(" m/0:"));
-  std::vector<TokenId> joined = Tokenize("a b");
-  AppendTokens(joined, said);
-  EXPECT_EQ(Tokenize("a b" + said), joined);
+  std::vector<TokenId> joined = ToyTokens("a b");
+  AppendToyTokens(joined, said);
+  EXPECT_EQ(ToyTokens("a b" + said), joined);
   const Json ids =
       PostJson(kTextPath, R"({"prompt":[[5,6,7],[8]],"max_tokens":2,"return_token_ids":true})");
   ASSERT_EQ(ids.Find("choices")->array()->size(), 2u);

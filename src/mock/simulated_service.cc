@@ -7,8 +7,7 @@
 
 #include "base/text.h"
 #include "mock/answer_text.h"
-#include "mock/prompt.h"
-#include "mock/toy_tokenizer.h"
+#include "mock/mock_tokenizer.h"
 
 namespace fathom {
 namespace {
@@ -48,11 +47,9 @@ Task<Outcome> SimulatedService::Serve(Visit& visit) {
 }
 
 std::expected<SimulatedService::Call, Answer> SimulatedService::Admit(Visit& visit) const {
-  auto prompts = PromptsOf(visit.request, visit.identity.chat);
-  if (!prompts) return BadRequest(prompts.error().what);
   const auto rank = RankFor(visit);
   if (!rank) return std::unexpected(rank.error());
-  Call call{.visit = visit, .prompts = *std::move(prompts), .rank = *rank, .choices = {}};
+  Call call{.visit = visit, .prompts = std::move(visit.prompts), .rank = *rank, .choices = {}};
   if (const auto checked = CheckLengths(call); !checked) return std::unexpected(checked.error());
   for (size_t i = 0; i < call.prompts.size() * visit.request.choices; ++i) {
     call.choices.emplace_back(visit.request.stop);
@@ -120,8 +117,8 @@ std::expected<void, Answer> SimulatedService::CheckLengths(const Call& call) con
   return {};
 }
 
-EngineRequest SimulatedService::RequestFor(const Call& call, const Choice& choice,
-                                           size_t copy) const {
+Result<EngineRequest> SimulatedService::RequestFor(const Call& call, const Choice& choice,
+                                                   size_t copy) const {
   const std::vector<TokenId>& prompt = call.prompts[choice.prompt];
   const uint64_t room = MaxModelLength(options_) - prompt.size();
   EngineRequest request;
@@ -134,14 +131,16 @@ EngineRequest SimulatedService::RequestFor(const Call& call, const Choice& choic
                         .seed = options_.seed,
                         .choice = copy,
                         .inside_text = !call.visit.identity.chat};
-  request.answer = MakeAnswer(seed, prompt, request.max_tokens);
+  TRY(request.answer, MakeAnswer(seed, prompt, request.max_tokens, tokenizer_));
   return request;
 }
 
 std::expected<void, Answer> SimulatedService::Submit(Call& call, Ticket& ticket) const {
   for (size_t i = 0; i < call.choices.size(); ++i) {
     const size_t copy = i % call.visit.request.choices;
-    const auto submitted = ticket.Submit(RequestFor(call, call.choices[i], copy));
+    auto request = RequestFor(call, call.choices[i], copy);
+    if (!request) return BadRequest(request.error().what);
+    const auto submitted = ticket.Submit(*std::move(request));
     if (!submitted) return BadRequest(submitted.error().what);
   }
   return {};
@@ -151,14 +150,13 @@ SimulatedAnswer SimulatedService::AnswerFor(const Call& call) const {
   return {call.visit.identity, options_.engine, call.visit.request.return_token_ids};
 }
 
-std::string_view SimulatedService::Hear(Call& call, Ticket& ticket, const Ticket::Token& token) {
+std::string_view SimulatedService::Hear(Call& call, Ticket& ticket,
+                                        const Ticket::Token& token) const {
   Choice& choice = call.choices[token.choice];
   choice.cached_tokens = token.cached_tokens;
   choice.tokens.push_back(token.token);
   ++call.tokens;
-  std::string piece;
-  AppendTokenText(piece, token.token);
-  std::string_view said = choice.text.Add(piece);
+  std::string_view said = choice.text.Add(tokenizer_.Piece(token.token));
   if (choice.text.found() != nullptr) {
     choice.finish_reason = "stop";
     ticket.Cancel(token.choice);
@@ -261,7 +259,9 @@ Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket,
 Task<bool> SimulatedService::Probe(Presence& presence) {
   Ticket ticket(ranks_.at(ranks_.LeastLoaded()), presence);
   EngineRequest request;
-  request.prompt = Tokenize("<|user|>health<|end|><|assistant|>");
+  auto prompt = tokenizer_.Continuation("health");
+  if (!prompt) co_return true;
+  request.prompt = *std::move(prompt);
   request.max_tokens = 1;
   if (!ticket.Submit(std::move(request))) co_return true;
   while (!ticket.Take()) {

@@ -11,6 +11,7 @@
 
 #include "mock/engine_ranks.h"
 #include "mock/mock_options.h"
+#include "mock/mock_tokenizer.h"
 #include "mock/simulated_answer.h"
 #include "mock/visit.h"
 
@@ -20,9 +21,9 @@ class SimulatedService {
  public:
   // Both must outlive it.
   SimulatedService(EngineRanks& ranks, const MockOptions& options)
-      : ranks_(ranks), options_(options) {}
+      : ranks_(ranks), options_(options), tokenizer_(options) {}
 
-  // Completions of texts and chats.
+  // Completions of texts and chats, whose prompts have been read.
   Task<Outcome> Serve(Visit& visit);
   // Makes the engine generate one token, as a deep health check does. False: the client left.
   Task<bool> Probe(Presence& presence);
@@ -42,20 +43,21 @@ class SimulatedService {
   std::expected<size_t, Answer> RankFor(const Visit& visit) const;
   std::expected<void, Answer> CheckLengths(const Call& call) const;
   std::expected<void, Answer> Submit(Call& call, Ticket& ticket) const;
-  EngineRequest RequestFor(const Call& call, const Choice& choice, size_t copy) const;
+  Result<EngineRequest> RequestFor(const Call& call, const Choice& choice, size_t copy) const;
 
   Task<Outcome> AnswerWhole(Call& call, Ticket& ticket);
   Task<Outcome> AnswerStream(Call& call, Ticket& ticket);
   Task<Outcome> StreamTokens(Call& call, Ticket& ticket, const SimulatedAnswer& answer);
 
   // The text that the token allows to be said.
-  static std::string_view Hear(Call& call, Ticket& ticket, const Ticket::Token& token);
+  std::string_view Hear(Call& call, Ticket& ticket, const Ticket::Token& token) const;
   bool DiesNow(const Call& call) const;
   static bool StallsNow(const Call& call);
   SimulatedAnswer AnswerFor(const Call& call) const;
 
   EngineRanks& ranks_;
   const MockOptions& options_;
+  const MockTokenizer tokenizer_;
 };
 
 }  // namespace fathom

@@ -2,8 +2,8 @@
 #include "codec/json.h"
 #include "codec/json_scan.h"
 #include "mock/face.h"
+#include "mock/mock_tokenizer.h"
 #include "mock/prompt.h"
-#include "mock/toy_tokenizer.h"
 #include "mock/visit.h"
 #include "tokens/token_ids.h"
 
@@ -30,11 +30,11 @@ Result<std::string_view> TokensMember(std::string_view body) {
 Answer TokenizePage(std::string_view body, const MockOptions& options) {
   const auto request = ParseCompletionRequest(body);
   if (!request) return BadRequest(request.error());
-  const bool chat = !request->messages.empty();
+  const bool chat = !request->chat.messages.empty();
   if (!chat && !request->prompt.starts_with('"')) {
     return BadRequest({Blame::kCaller, "prompt must be a string"});
   }
-  const auto prompts = PromptsOf(*request, chat);
+  const auto prompts = PromptsOf(*request, chat, options);
   if (!prompts) return BadRequest(prompts.error());
   const std::vector<TokenId>& tokens = prompts->front();
   JsonWriter w;
@@ -47,13 +47,15 @@ Answer TokenizePage(std::string_view body, const MockOptions& options) {
   return JsonAnswer(200, w.Take());
 }
 
-Answer DetokenizePage(std::string_view body, std::string_view text_key) {
+Answer DetokenizePage(std::string_view body, std::string_view text_key,
+                      const MockOptions& options) {
   const auto raw = TokensMember(body);
   if (!raw) return BadRequest(raw.error());
   std::vector<TokenId> tokens;
   if (const auto read = AppendTokenIds(*raw, tokens); !read) return BadRequest(read.error());
+  const MockTokenizer tokenizer(options);
   JsonWriter w;
-  w.BeginObject().Key(text_key).String(Detokenize(tokens)).EndObject();
+  w.BeginObject().Key(text_key).String(tokenizer.Decode(tokens)).EndObject();
   return JsonAnswer(200, w.Take());
 }
 

@@ -102,7 +102,7 @@ void AppendCharacter(std::string& out, TokenId point) {
 
 }  // namespace
 
-void AppendTokens(std::vector<TokenId>& out, std::string_view text) {
+void AppendToyTokens(std::vector<TokenId>& out, std::string_view text) {
   out.reserve(out.size() + text.size() / 3);
   size_t begin = 0;
   for (size_t at = text.find("<|"); at != text.npos; at = text.find("<|", at)) {
@@ -119,13 +119,13 @@ void AppendTokens(std::vector<TokenId>& out, std::string_view text) {
   AppendPieces(out, text.substr(begin));
 }
 
-std::vector<TokenId> Tokenize(std::string_view text) {
+std::vector<TokenId> ToyTokens(std::string_view text) {
   std::vector<TokenId> tokens;
-  AppendTokens(tokens, text);
+  AppendToyTokens(tokens, text);
   return tokens;
 }
 
-void AppendTokenText(std::string& out, TokenId token) {
+void AppendToyText(std::string& out, TokenId token) {
   if (token < kSpecial) {
     out += static_cast<char>(token);
   } else if (token < kPair) {
@@ -144,10 +144,10 @@ void AppendTokenText(std::string& out, TokenId token) {
   }
 }
 
-std::string Detokenize(std::span<const TokenId> tokens) {
+std::string ToyText(std::span<const TokenId> tokens) {
   std::string text;
   text.reserve(tokens.size() * 4);
-  for (const TokenId token : tokens) AppendTokenText(text, token);
+  for (const TokenId token : tokens) AppendToyText(text, token);
   return text;
 }
 

@@ -16,8 +16,8 @@
 //            285278720..   a character of four UTF-8 bytes, by its code point
 //
 // Prefixes  What an engine generated, as text, gives the same tokens again: a text cut off at the
-//           end of a token has the same tokens up to there. Tokenize(a + b) is Tokenize(a) and then
-//           Tokenize(b) whenever b begins with a space, a line feed or a special token.
+//           end of a token has the same tokens up to there. ToyTokens(a + b) is ToyTokens(a) and
+//           then ToyTokens(b) whenever b begins with a space, a line feed or a special token.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@
 
 namespace fathom {
 
-std::vector<TokenId> Tokenize(std::string_view text);
-void AppendTokens(std::vector<TokenId>& out, std::string_view text);
+std::vector<TokenId> ToyTokens(std::string_view text);
+void AppendToyTokens(std::vector<TokenId>& out, std::string_view text);
 
 // Ids that stand for nothing become U+FFFD.
-std::string Detokenize(std::span<const TokenId> tokens);
-void AppendTokenText(std::string& out, TokenId token);
+std::string ToyText(std::span<const TokenId> tokens);
+void AppendToyText(std::string& out, TokenId token);
 
 }  // namespace fathom

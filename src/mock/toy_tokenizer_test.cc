@@ -42,27 +42,28 @@ std::string RandomText(Random& random) {
 }
 
 TEST(ToyTokenizer, GivesTheIdsThatItsHeaderPromises) {
-  EXPECT_THAT(Tokenize("a"), ElementsAre(97));
-  EXPECT_THAT(Tokenize("\xFF"), ElementsAre(255));
-  EXPECT_THAT(Tokenize("ab"), ElementsAre(512 + 97 * 256 + 98));
-  EXPECT_THAT(Tokenize("é"), ElementsAre(512 + 0xC3A9));
-  EXPECT_THAT(Tokenize("abc"), ElementsAre(66048 + 0x616263));
-  EXPECT_THAT(Tokenize("abcd"), ElementsAre(16843264 + (((97 * 128 + 98) * 128 + 99) * 128 + 100)));
-  EXPECT_THAT(Tokenize("\U0001F419"), ElementsAre(285278720 + 0x1F419));
-  EXPECT_THAT(Tokenize("<|system|><|end|>"), ElementsAre(256, 261));
+  EXPECT_THAT(ToyTokens("a"), ElementsAre(97));
+  EXPECT_THAT(ToyTokens("\xFF"), ElementsAre(255));
+  EXPECT_THAT(ToyTokens("ab"), ElementsAre(512 + 97 * 256 + 98));
+  EXPECT_THAT(ToyTokens("é"), ElementsAre(512 + 0xC3A9));
+  EXPECT_THAT(ToyTokens("abc"), ElementsAre(66048 + 0x616263));
+  EXPECT_THAT(ToyTokens("abcd"),
+              ElementsAre(16843264 + (((97 * 128 + 98) * 128 + 99) * 128 + 100)));
+  EXPECT_THAT(ToyTokens("\U0001F419"), ElementsAre(285278720 + 0x1F419));
+  EXPECT_THAT(ToyTokens("<|system|><|end|>"), ElementsAre(256, 261));
 }
 
 TEST(ToyTokenizer, BeginsAPieceAtEverySpace) {
-  EXPECT_EQ(Tokenize("hi there").size(), 3u);  // "hi" " the" "re"
-  EXPECT_EQ(Tokenize("  a").size(), 2u);
-  EXPECT_EQ(Tokenize("a\nb").size(), 2u);
+  EXPECT_EQ(ToyTokens("hi there").size(), 3u);  // "hi" " the" "re"
+  EXPECT_EQ(ToyTokens("  a").size(), 2u);
+  EXPECT_EQ(ToyTokens("a\nb").size(), 2u);
 }
 
 TEST(ToyTokenizer, GivesBackWhatItWasGiven) {
   Random random(1);
   for (int i = 0; i < 20000; ++i) {
     const std::string text = RandomText(random);
-    ASSERT_EQ(Detokenize(Tokenize(text)), text);
+    ASSERT_EQ(ToyText(ToyTokens(text)), text);
   }
 }
 
@@ -71,10 +72,10 @@ TEST(ToyTokenizer, GivesTheSameTokensForAnAnswerThatWasCutOff) {
   for (int i = 0; i < 5000; ++i) {
     std::string text = RandomText(random);
     while (text.find("<|") != text.npos) text.erase(text.find("<|"), 2);  // nobody generates these
-    std::vector<TokenId> tokens = Tokenize(text);
+    std::vector<TokenId> tokens = ToyTokens(text);
     if (tokens.empty()) continue;
     tokens.resize(random.Below(tokens.size()) + 1);
-    ASSERT_EQ(Tokenize(Detokenize(tokens)), tokens) << text;
+    ASSERT_EQ(ToyTokens(ToyText(tokens)), tokens) << text;
   }
 }
 
@@ -84,15 +85,15 @@ TEST(ToyTokenizer, JoinsAtSpacesLineFeedsAndSpecialTokens) {
     const std::string before = RandomText(random);
     for (const std::string_view begins : {" ", "\n", "<|end|>"}) {
       const std::string after = std::string(begins) + RandomText(random);
-      std::vector<TokenId> joined = Tokenize(before);
-      AppendTokens(joined, after);
-      ASSERT_EQ(Tokenize(before + after), joined) << before << "|" << after;
+      std::vector<TokenId> joined = ToyTokens(before);
+      AppendToyTokens(joined, after);
+      ASSERT_EQ(ToyTokens(before + after), joined) << before << "|" << after;
     }
   }
 }
 
 TEST(ToyTokenizer, ReplacesIdsThatStandForNothing) {
-  EXPECT_EQ(Detokenize(std::vector<TokenId>{300, ~TokenId{0}}), "\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(ToyText(std::vector<TokenId>{300, ~TokenId{0}}), "\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
 TEST(ToyTokenizer, TakesAboutThreeAndAHalfCharactersOfEnglishForAToken) {
@@ -100,7 +101,7 @@ TEST(ToyTokenizer, TakesAboutThreeAndAHalfCharactersOfEnglishForAToken) {
       "The lead line was cast from the chains and the leadsman called the depth in fathoms while "
       "the helmsman held her steady before the wind";
   const double per_token =
-      static_cast<double>(text.size()) / static_cast<double>(Tokenize(text).size());
+      static_cast<double>(text.size()) / static_cast<double>(ToyTokens(text).size());
   EXPECT_GT(per_token, 2.5);
   EXPECT_LT(per_token, 4.0);
 }

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "http/server_connection.h"
 #include "mock/completion_answer.h"
 #include "mock/completion_request.h"
 #include "mock/presence.h"
 #include "net/task.h"
+#include "tokens/token.h"
 
 namespace fathom {
 
@@ -22,6 +24,7 @@ struct Visit {
   std::string_view path;
   std::string_view body = {};
   CompletionRequest request = {};
+  std::vector<std::vector<TokenId>> prompts = {};  // where somebody wants to know them
   AnswerIdentity identity = {};
   uint64_t tokens = 0;  // that the answer will have, unless something stops it
   std::string_view finish_reason = {};

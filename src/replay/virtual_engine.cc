@@ -36,7 +36,8 @@ EngineStep& VirtualEngine::EndStep() {
   return step_;
 }
 
-std::span<const CacheReader::Found> TrueDepths::Find(std::span<const TokenId> tokens, uint64_t) {
+std::span<const CacheReader::Found> TrueDepths::Find(std::span<const TokenId> tokens, uint64_t,
+                                                     const KnownPrefix&) {
   found_.clear();
   for (VirtualEngine* const engine : engines_) {
     CacheReader::Found found{.rank = engine->place().label(),

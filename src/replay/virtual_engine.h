@@ -56,7 +56,9 @@ class TrueDepths final : public DepthSource {
   explicit TrueDepths(std::span<VirtualEngine* const> engines)
       : engines_(engines.begin(), engines.end()) {}
 
-  std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens, uint64_t) override;
+  std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens, uint64_t,
+                                           const KnownPrefix&) override;
+  void Keep(std::span<const TokenId>, uint64_t, PrefixKeys&) override {}
   size_t blocks() const override;
 
  private:

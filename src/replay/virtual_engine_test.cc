@@ -94,7 +94,7 @@ TEST_F(VirtualEngineTest, KnowsWhatTheIndexKnowsAndWhatTheEngineFinds) {
   uint64_t hits = 0;
   for (size_t i = 0; i < 2000; ++i) {
     const std::vector<TokenId> prompt = AnyPrompt();
-    const size_t truth = oracle.Find(prompt, kKeySeed)[0].tokens[0];
+    const size_t truth = oracle.Find(prompt, kKeySeed, {})[0].tokens[0];
     const auto found = reader.Match(prompt, kKeySeed);
     ASSERT_EQ(found.empty() ? 0 : found[0].tokens[0], truth);
     const uint64_t before = engine_.core().counters().cached_tokens;

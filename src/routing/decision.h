@@ -35,6 +35,9 @@ struct Decision {
 
   // What it was for.
   std::string_view narrowed_by;  // the request's own wish that left only some places; or nothing
+  std::string_view tokens_from;  // who knew them
+  std::string_view inexact;      // why the model's files do not give all of them; or nothing
+  uint32_t known_tokens = 0;     // of the prompt
   TimePoint at{};
   uint64_t number = 0;  // counts decisions
   std::string request_id;

@@ -12,9 +12,12 @@ class IndexDepths final : public DepthSource {
  public:
   explicit IndexDepths(const CacheIndex& index) : index_(index), reader_(index) {}
 
-  std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens,
-                                           uint64_t seed) override {
-    return reader_.Match(tokens, seed);
+  std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens, uint64_t seed,
+                                           const KnownPrefix& known) override {
+    return reader_.Match(tokens, seed, known);
+  }
+  void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys) override {
+    reader_.Keep(tokens, seed, keys);
   }
   size_t blocks() const override { return index_.held(); }
 
@@ -25,9 +28,11 @@ class IndexDepths final : public DepthSource {
 
 class NoDepths final : public DepthSource {
  public:
-  std::span<const CacheReader::Found> Find(std::span<const TokenId>, uint64_t) override {
+  std::span<const CacheReader::Found> Find(std::span<const TokenId>, uint64_t,
+                                           const KnownPrefix&) override {
     return {};
   }
+  void Keep(std::span<const TokenId>, uint64_t, PrefixKeys&) override {}
   size_t blocks() const override { return 0; }
 };
 
@@ -94,7 +99,8 @@ void Steering::LookAt(std::span<const Place> places, size_t queued, TimePoint no
 }
 
 void Steering::FindDepths(const RouteQuestion& question) {
-  for (const CacheReader::Found& found : depths_->Find(question.tokens, question.seed)) {
+  for (const CacheReader::Found& found :
+       depths_->Find(question.tokens, question.seed, question.known)) {
     RankView* const view = ViewOf(found.rank);
     if (view == nullptr) continue;
     view->block_size = found.block_size;
@@ -160,7 +166,7 @@ Steering::Choice Steering::Decide(const RouteQuestion& question, std::span<const
   stages_ = {};
   Stopwatch watch;
   if (known) {
-    MarkPrompt(question.tokens, question.seed ^ world_.secret, marks_);
+    MarkPrompt(question.tokens, question.seed ^ world_.secret, marks_, question.known.Marks());
     stages_.hash = watch.Lap();
     if (world_.approximate) world_.approximate->Expire(now);
     FindDepths(question);
@@ -175,6 +181,13 @@ Steering::Choice Steering::Decide(const RouteQuestion& question, std::span<const
   Choose(decision_);
   stages_.choose = watch.Lap();
   return {&decision_, places[positions_[decision_.chosen]]};
+}
+
+PrefixKeys Steering::Keys(const RouteQuestion& question) {
+  PrefixKeys keys;
+  keys.marks = marks_;
+  depths_->Keep(question.tokens, question.seed, keys);
+  return keys;
 }
 
 }  // namespace fathom

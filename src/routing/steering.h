@@ -48,8 +48,10 @@ class DepthSource {
  public:
   virtual ~DepthSource() = default;
   // Valid until the next call.
-  virtual std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens,
-                                                   uint64_t seed) = 0;
+  virtual std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens, uint64_t seed,
+                                                   const KnownPrefix& known) = 0;
+  // The keys of the prompt that was asked about last.
+  virtual void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys) = 0;
   // Blocks that are known in all.
   virtual size_t blocks() const = 0;
 };
@@ -80,6 +82,7 @@ struct Place {
 struct RouteQuestion {
   std::span<const TokenId> tokens;  // empty: not known
   uint64_t seed = 0;                // of their namespace
+  KnownPrefix known;                // what an earlier prompt that begins alike has left
   uint32_t prompt_tokens = 0;       // an estimate where the tokens are not known
   size_t queued = 0;                // requests that wait in the router for a rank with room
   Weights weights;
@@ -107,7 +110,9 @@ class Steering {
   };
   const Stages& stages() const { return stages_; }
 
-  // The marks of the prompt that was decided about last.
+  // What can be computed of the prompt that was decided about last.
+  PrefixKeys Keys(const RouteQuestion& question);
+  // Its marks.
   std::span<const PromptMark> marks() const { return marks_; }
   SteeringWorld& world() { return world_; }
 

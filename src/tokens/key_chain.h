@@ -7,6 +7,7 @@
 // Threads  One.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,15 +18,18 @@ namespace fathom {
 
 class KeyChain {
  public:
-  // Of token ids.
+  // Of token ids. `known` are the keys of its first blocks; they may lie in
+  // `storage` already.
   KeyChain(std::span<const TokenId> tokens, BlockShape shape, uint64_t seed,
-           std::vector<uint64_t>& storage)
+           std::vector<uint64_t>& storage, std::span<const uint64_t> known = {})
       : tokens_(tokens),
         shape_(shape),
         seed_(seed),
         size_(shape.BlocksIn(tokens.size())),
+        made_(std::min(known.size(), size_)),
         keys_(storage) {
     Prepare();
+    if (known.data() != keys_.data()) std::ranges::copy(known.first(made_), keys_.begin());
   }
   // Of blocks whose local hashes are known already.
   KeyChain(std::span<const uint64_t> locals, std::vector<uint64_t>& storage)

@@ -28,7 +28,9 @@ constexpr uint32_t NextMark(uint32_t tokens) {
   return tokens + std::max(kFirstMark, tokens / 16 / kFirstMark * kFirstMark);
 }
 
-// Replaces what is in `marks`. `seed` keeps namespaces apart.
-void MarkPrompt(std::span<const TokenId> tokens, uint64_t seed, std::vector<PromptMark>& marks);
+// Replaces what is in `marks`. `seed` keeps namespaces apart. `known` are the first marks of the
+// same tokens and seed.
+void MarkPrompt(std::span<const TokenId> tokens, uint64_t seed, std::vector<PromptMark>& marks,
+                std::span<const PromptMark> known = {});
 
 }  // namespace fathom

@@ -1,4 +1,4 @@
-#include "gateway/token_cache.h"
+#include "model/token_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ SharedTokens Tokens(size_t count, TokenId first = 0) {
   return std::make_shared<const std::vector<TokenId>>(count, first);
 }
 
-PromptKey Key(uint64_t i) {
+TextKey Key(uint64_t i) {
   Random random(i);
   return {random.Next(), random.Next()};
 }
