@@ -394,6 +394,13 @@ TEST_F(PromptTokensWithFiles, SayWhyTheyAreNotAllOfThem) {
   EXPECT_EQ(source_->asked, 0);
 }
 
+TEST_F(PromptTokensWithFiles, AreNotKnownWhereTheEngineLeavesSomeOut) {
+  const PromptTokens prompt = Read(R"({"prompt":"hello","truncate_prompt_tokens":1})");
+  EXPECT_EQ(prompt.from, TokensFrom::kNone);
+  EXPECT_EQ(prompt.inexact, Inexact::kTruncated);
+  EXPECT_TRUE(prompt.tokens.empty());
+}
+
 TEST_F(PromptTokensWithFiles, AreAskedForWhereARequestHasItsOwnTemplate) {
   const PromptTokens chat =
       Read(R"({"messages":[{"role":"user","content":"a"}],"chat_template":"x"})", Route::kChat);

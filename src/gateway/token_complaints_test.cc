@@ -114,5 +114,10 @@ TEST_F(TokenComplaintsTest, AreSilentAboutWhatIsInOrder) {
   }
 }
 
+TEST_F(TokenComplaintsTest, SayThatUserTextDidNotStayText) {
+  complaints_.NotLiteral("m", now_);
+  EXPECT_THAT(Said(), AllOf(HasSubstr("--literal-user-text"), HasSubstr("model=m")));
+}
+
 }  // namespace
 }  // namespace fathom

@@ -211,5 +211,43 @@ TEST(ChatTemplate, RefusesWhatIsNoChat) {
   }
 }
 
+TEST(ChatTemplate, TakesTheLastOfTwoMembersOfOneName) {
+  EXPECT_EQ(Text(kPlain, {.messages = R"([{"role":"user","content":"a","content":"b"}])"}),
+            "[user]b[assistant]");
+}
+
+TEST(ChatTemplate, LowersRolesForSglang) {
+  const ChatFields chat{.messages = R"([{"role":"USER","content":"a"}])"};
+  EXPECT_EQ(Text(kPlain, chat), "[USER]a[assistant]");
+  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang), "[user]a[assistant]");
+}
+
+TEST(ChatTemplate, LetsTheTemplatesArgumentsSayHowHardToThinkForSglang) {
+  const ChatFields chat{.messages = R"([{"role":"user","content":"u"}])",
+                        .chat_template_kwargs = R"({"reasoning_effort":"none"})",
+                        .reasoning_effort = R"("low")"};
+  constexpr std::string_view kSaid = "{{ reasoning_effort }} {{ enable_thinking }}";
+  EXPECT_EQ(Text(kSaid, chat), "low True");
+  EXPECT_EQ(Text(kSaid, chat, ChatDialect::kSglang), "none False");
+}
+
+TEST(ChatTemplate, RefusesMoreArgumentsThanAnyTemplateHas) {
+  std::string kwargs = "{";
+  for (int i = 0; i < 1000; ++i) kwargs += "\"a" + std::to_string(i) + "\":1,";
+  kwargs += "\"b\":1}";
+  const RenderedChat rendered = Render(
+      kPlain, {.messages = R"([{"role":"user","content":"u"}])", .chat_template_kwargs = kwargs});
+  EXPECT_EQ(rendered.inexact, Inexact::kNotAPrompt);
+}
+
+TEST(ChatTemplate, IsUnknownWhereANumberCannotBeShownAsItIs) {
+  const RenderedChat rendered = Render(
+      "{{ tools | tojson }}",
+      {.messages = R"([{"role":"user","content":"u"}])",
+       .tools = R"([{"type":"function","function":{"name":"f","parameters":)"
+                R"({"maximum":115792089237316195423570985008687907853269984665640564039457}}}])"});
+  EXPECT_EQ(rendered.inexact, Inexact::kNotAPrompt);
+}
+
 }  // namespace
 }  // namespace fathom

@@ -92,6 +92,47 @@ TEST(LanguageModel, TakesTheTemplateForToolsWhereThereIsOne) {
   EXPECT_EQ((*model)->RenderChat(chat, {.dialect = ChatDialect::kSglang}).prompt.text, "plain");
 }
 
+TEST(LanguageModel, TakesNoOtherTemplateWhereTheOneForToolsCannotBeUsed) {
+  ModelFiles files = SmallFiles("");
+  files.tokenizer_config =
+      R"({"chat_template":[{"name":"tool_use","template":"{% include 'x' %}"},)"
+      R"({"name":"default","template":"plain"}]})";
+  const auto model = LanguageModel::Parse(files);
+  ASSERT_TRUE(model);
+  ChatFields chat = kChat;
+  EXPECT_EQ((*model)->RenderChat(chat, {}).prompt.text, "plain");
+  EXPECT_EQ((*model)->RenderChat(chat, {.dialect = ChatDialect::kSglang}).inexact,
+            Inexact::kNoTemplate);
+  chat.tools = R"([{"type":"function","function":{"name":"f"}}])";
+  EXPECT_EQ((*model)->RenderChat(chat, {}).inexact, Inexact::kNoTemplate);
+}
+
+TEST(LanguageModel, LeavesChatsToEnginesThatHaveCodeOfTheirOwnForThem) {
+  ModelFiles files = SmallFiles();
+  files.config = R"({"model_type":"gpt_oss","vocab_size":1000000000000000019884624838656})";
+  const auto model = LanguageModel::Parse(files);
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->RenderChat(kChat, {}).inexact, Inexact::kNoTemplate);
+  EXPECT_EQ((*model)->RenderChat(kChat, {.dialect = ChatDialect::kTrtllm}).inexact,
+            Inexact::kNoTemplate);
+  EXPECT_FALSE((*model)->RenderChat(kChat, {.dialect = ChatDialect::kSglang}).inexact);
+}
+
+TEST(LanguageModel, AddsSpecialTokensForSglangWhateverTheRequestSays) {
+  const auto model = SmallModel();
+  ASSERT_TRUE(model);
+  EXPECT_TRUE(model->RenderText(R"("hello")", "false", ChatDialect::kSglang).prompt.add_special);
+}
+
+TEST(LanguageModel, HasNoBosTokenWhereItsConfigSaysSo) {
+  ModelFiles files = SmallFiles("[{{ bos_token }}]");
+  files.tokenizer_config = R"({"bos_token":null})";
+  files.generation_config = R"({"bos_token_id":260})";
+  const auto model = LanguageModel::Parse(files);
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->RenderChat(kChat, {}).prompt.text, "[]");
+}
+
 TEST(LanguageModel, KnowsTheBosTokenFromTheGenerationConfig) {
   ModelFiles files = SmallFiles("{{ bos_token }}");
   files.tokenizer_config.clear();

@@ -46,5 +46,24 @@ TEST(PrefixCache, AddsOnlyThePlacesThatAreNew) {
   EXPECT_EQ(bytes.Value(), held);
 }
 
+TEST(PrefixCache, ClaimsNoMoreThanThePlaceHas) {
+  Gauge bytes;
+  PrefixCache cache(1 << 20, 1, bytes);
+  cache.Put(std::vector{At(1, 300)}, 7, 0, Keys(1));
+  EXPECT_EQ(cache.Find(std::vector{At(1, 100)}, 7).tokens, 100u);
+}
+
+TEST(PrefixCache, KeepsTheFirstPlacesAndTheLastOfALongPrompt) {
+  Gauge bytes;
+  PrefixCache cache(1 << 20, 1, bytes);
+  std::vector<Place> places;
+  for (size_t i = 1; i <= 100; ++i) places.push_back(At(i, i * 100));
+  cache.Put(places, 7, 0, Keys(1));
+  for (const uint64_t kept : {1, 2, 3, 4, 97, 98, 99, 100}) {
+    EXPECT_TRUE(cache.Find(std::vector{At(kept, kept * 100)}, 7).keys) << kept;
+  }
+  EXPECT_FALSE(cache.Find(std::vector{At(50, 5000)}, 7).keys);
+}
+
 }  // namespace
 }  // namespace fathom

@@ -117,5 +117,33 @@ TEST_F(PromptPartsTest, KeepsApartWhatBeginsAPromptAndWhatDoesNot) {
   EXPECT_EQ(missing_, text.size()) << "a tokenizer may put a space before the first text";
 }
 
+TEST_F(PromptPartsTest, NamesNoPlaceAfterAPromptThatBeginsInAnotherWay) {
+  const std::string text(100, 'a');
+  Tokens({.text = text, .add_special = true});
+  const auto completion = places_;
+  Tokens({.text = "<begin>" + text});
+  ASSERT_EQ(completion.size(), 1u);
+  ASSERT_EQ(places_.size(), 1u);
+  EXPECT_FALSE(completion[0].key == places_[0].key)
+      << "the same tokens here, but not where the first text gets a space";
+}
+
+TEST(PromptParts, LeaveOutALastTokenThatMayBecomeALongerOne) {
+  ModelFiles files = SmallFiles();
+  const std::string behind = R"(],"normalizer")";
+  files.tokenizer.insert(files.tokenizer.find(behind),
+                         R"(,{"id":263,"content":"<end>!","special":true})");
+  const auto model = LanguageModel::Parse(files);
+  ASSERT_TRUE(model) << model.error().what;
+  Gauge bytes;
+  TokenCache cache(0, bytes);
+  PromptParts parts({(*model)->tokenizer(), cache, {}, 0},
+                    {.text = "<start>hello<end>", .whole = false});
+  ASSERT_TRUE(parts.Complete(*(*model)->Borrow()));
+  std::vector<TokenId> tokens;
+  parts.AppendTo(tokens);
+  EXPECT_EQ(tokens, (std::vector<TokenId>{kStart, kHello}));
+}
+
 }  // namespace
 }  // namespace fathom
