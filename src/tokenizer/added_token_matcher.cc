@@ -64,6 +64,15 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens,
     if (range.end == 0) range.begin = i;
     range.end = i + 1;
   }
+  if (!entries_.empty() && entries_.front().content[0] == entries_.back().content[0]) {
+    only_start_ = entries_.front().content[0];
+  }
+}
+
+size_t AddedTokenMatcher::NextStart(std::string_view text, size_t at) const {
+  if (only_start_) return std::min(text.find(*only_start_, at), text.size());
+  while (at < text.size() && starting_[static_cast<uint8_t>(text[at])].end == 0) ++at;
+  return at;
 }
 
 const AddedTokenMatcher::Entry* AddedTokenMatcher::Longest(std::string_view text) const {
@@ -88,11 +97,7 @@ const AddedTokenMatcher::Entry* AddedTokenMatcher::Longest(std::string_view text
 void AddedTokenMatcher::Split(std::string_view text, std::vector<TextPiece>& out) const {
   const size_t already = out.size();
   size_t done = 0;
-  for (size_t at = 0; at < text.size();) {
-    if (starting_[static_cast<uint8_t>(text[at])].end == 0) {
-      ++at;
-      continue;
-    }
+  for (size_t at = NextStart(text, 0); at < text.size(); at = NextStart(text, at)) {
     const Entry* found = Longest(text.substr(at));
     if (found == nullptr) {
       ++at;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,11 +42,14 @@ class AddedTokenMatcher {
     uint32_t end = 0;
   };
 
+  // Where one may begin, from `at` on.
+  size_t NextStart(std::string_view text, size_t at) const;
   // The longest one at the beginning of `text`; nullptr: none.
   const Entry* Longest(std::string_view text) const;
 
   std::vector<Entry> entries_;         // by content
   std::array<Range, 256> starting_{};  // those that begin with a byte
+  std::optional<char> only_start_;     // the byte that all begin with: most models have "<"
   bool keeps_lines_apart_ = true;
 };
 
