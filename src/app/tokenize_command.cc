@@ -1,8 +1,8 @@
 // fathom tokenize: what the router makes of a prompt, to be compared with what an engine says.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -12,7 +12,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "codec/json.h"
-#include "codec/json_scan.h"
 #include "gateway/request_fields.h"
 
 namespace fathom {

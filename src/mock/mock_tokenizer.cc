@@ -30,7 +30,7 @@ MockTokenizer::MockTokenizer(const MockOptions& options)
 
 Result<std::vector<TokenId>> MockTokenizer::Text(std::string_view json,
                                                  std::string_view add_special_tokens) const {
-  if (model_ != nullptr) return Encode(model_->RenderText(json, add_special_tokens));
+  if (model_ != nullptr) return Encode(model_->RenderText(json, add_special_tokens, dialect_));
   const auto text = JsonText(json);
   if (!text) return Fail(Blame::kCaller, "prompt must be a string");
   return ToyTokens(*text);

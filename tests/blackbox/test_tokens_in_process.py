@@ -212,7 +212,7 @@ def test_a_broken_configuration_ends_the_start(tmp_path):
 def test_two_folders_for_one_model_end_the_start():
     ended = start_with(f"a={model_folder('qwen3')},a={model_folder('llama3_1')}")
     assert ended.returncode == 78
-    assert "two folders for a" in ended.stderr
+    assert "two paths for a" in ended.stderr
 
 
 def test_a_tokenizer_that_is_not_supported_is_left_to_the_engine(world, tmp_path):
