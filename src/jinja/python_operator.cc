@@ -30,7 +30,8 @@ std::optional<double> Number(const TemplateValue& value) {
   return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
 }
 
-Result<TemplateValue> Checked(bool overflow, int64_t value) {
+// `value` is read here: which argument is evaluated first is anybody's guess.
+Result<TemplateValue> Checked(bool overflow, const int64_t& value) {
   if (overflow) return Fail(Blame::kCaller, "{}", kOverflow);
   return value;
 }
