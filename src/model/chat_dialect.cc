@@ -1,6 +1,5 @@
 #include "model/chat_dialect.h"
 
-#include <array>
 #include <initializer_list>
 #include <utility>
 
