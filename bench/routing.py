@@ -247,10 +247,24 @@ def run_cohorts(quick):
     return reports
 
 
+# --- trust -----------------------------------------------------------------------------------------
+
+
+def run_trust(quick):
+    """What it costs a request that it bears witness, beside the same decision without."""
+    report = measure("trust", f"runs={1000 if quick else 8000}")
+    for part, title in [("until_sent", "until it is sent"), ("whole", "with what follows its answer")]:
+        rows = [[prompt["prompt"], *(f"{prompt[part][name]:.1f}" for name in ("on_us", "off_us", "added_us")),
+                 f"{prompt[part]['times']:.2f}"] for prompt in report["prompts"]]
+        print_table(f"trust, on against off: a request among {report['ranks']} ranks, {title}",
+                    ["prompt", "on, us", "off, us", "added, us", "x"], rows)
+    return report
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
-    for part in ("virtual", "cohorts", "sockets"):
+    for part in ("virtual", "cohorts", "trust", "sockets"):
         only.add_argument(f"--only-{part}", dest="only", action="store_const", const=part)
     parser.add_argument("--quick", action="store_true", help="one setting, and few requests")
     options = parser.parse_args()
@@ -261,6 +275,8 @@ def main():
             results["virtual"] = run_virtual(trace, options.quick)
         if options.only in (None, "cohorts"):
             results["cohorts"] = run_cohorts(options.quick)
+        if options.only in (None, "trust"):
+            results["trust"] = run_trust(options.quick)
         if options.only in (None, "sockets"):
             results["sockets"] = run_sockets(trace, options.quick)
     if "virtual" in results and not options.quick:

@@ -11,6 +11,7 @@
 #include "app/bench_routing.h"
 #include "app/bench_tokens.h"
 #include "app/bench_trace.h"
+#include "app/bench_trust.h"
 #include "app/command.h"
 #include "base/text.h"
 #include "codec/json.h"
@@ -33,6 +34,7 @@ constexpr std::string_view kUsage =
     "       fathom bench tokens MODEL_FOLDER [NAME=VALUE]...\n"
     "       fathom bench routing TRACE [NAME=VALUE]...\n"
     "       fathom bench cohorts [NAME=VALUE]...\n"
+    "       fathom bench trust [NAME=VALUE]...\n"
     "       fathom bench trace URL TRACE [NAME=VALUE]...: see bench/README.md\n";
 
 void WriteLatencies(JsonWriter& w, std::string_view name, const LatencyHistogram& latencies) {
@@ -119,6 +121,7 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "tokens") return RunBenchTokens(args.subspan(1));
   if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
   if (!args.empty() && args[0] == "cohorts") return RunBenchCohorts(args.subspan(1));
+  if (!args.empty() && args[0] == "trust") return RunBenchTrust(args.subspan(1));
   if (!args.empty() && args[0] == "trace") return RunBenchTrace(args.subspan(1));
   if (AsksForHelp(args)) {
     fmt::print("{}", kUsage);

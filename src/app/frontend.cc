@@ -150,6 +150,8 @@ Result<GatewayOptions> GatewayOptionsOf(const Settings& s) {
   o.tokenize_threads = TokenizeThreadsOf(s);
   o.forward_tokens = s.Flag("forward-tokens");
   o.literal_user_text = s.Flag("literal-user-text");
+  o.ask_usage = s.Flag("ask-usage");
+  o.ready_when_trusted = s.Choice("ready-when") == "trusted";
   return o;
 }
 
@@ -275,7 +277,8 @@ Result<void> Frontend::OpenIntake() {
     }
     return {};
   }
-  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret());
+  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret(),
+                                              settings_.Bytes("trust-memory"));
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
   TRY(intake_, Intake::Create(IntakeOptionsOf(settings_), *fleet_, std::move(find_endpoint),
                               *resolver_, *cache_index_, feeds_, *sizes_, log_));
@@ -315,6 +318,16 @@ Result<void> Frontend::OpenGateway() {
   context_->cache_index = cache_index_.get();
   context_->feeds = &feeds_;
   context_->sizes = sizes_.get();
+  if (FollowsEvents(settings_)) {
+    const TrustRules rules{.no_events_after = settings_.Time("no-events-after"),
+                           .lag_limit = settings_.Time("event-lag-limit"),
+                           .settling = 2 * settings_.Time("engine-load-interval")};
+    trust_ = std::make_unique<TrustKeeper>(
+        rules, *fleet_, *sizes_, feeds_,
+        [this](std::string_view model, TokenId token) { return PieceOf(model, token); }, log_);
+    context_->trust = trust_.get();
+    registry_.AddCollector([this](Exposition& out) { trust_->Collect(*fleet_->Current(), out); });
+  }
   context_->dns_watch = dns_watch_.get();
   registry_.AddCollector([this](Exposition& out) {
     const auto fleet = fleet_->Current();
@@ -372,6 +385,7 @@ void Frontend::Start() {
   }
   if (intake_) intake_->Start();
   control_.Post([this] { Spawn(WatchBlockSizes()); });
+  if (trust_) control_.Post([this] { Spawn(WatchTrust()); });
   threads_.emplace_back([this] { control_.Run(); });
   for (size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
@@ -388,6 +402,21 @@ Task<void> Frontend::WatchBlockSizes() {
     const bool starting = sizes_->Tick(control_.now(), dns_watch_->pending() > 0);
     co_await control_.Sleep(starting ? kSoon : kLater);
   }
+}
+
+Task<void> Frontend::WatchTrust() {
+  for (;;) {
+    if (cache_index_->lost() != nullptr) cache_index_->lost()->SetNow(control_.now());
+    trust_->Tick(control_.now());
+    co_await control_.Sleep(TrustKeeper::kInterval);
+  }
+}
+
+// An adapter has its base's vocabulary.
+std::string Frontend::PieceOf(std::string_view model, TokenId token) const {
+  const auto fleet = fleet_->Current();
+  const auto files = context_->models.Find(model, fleet->BaseOf(model));
+  return files == nullptr ? std::string() : files->tokenizer().Piece(token);
 }
 
 void Frontend::ReloadCertificates() {

@@ -20,6 +20,7 @@
 #include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/fleet.h"
+#include "fleet/trust_keeper.h"
 #include "gateway/gateway.h"
 #include "http/server.h"
 #include "index/cache_index.h"
@@ -59,6 +60,8 @@ class Frontend {
   Result<void> LoadFleet(const Environment& environment);
   Result<void> AddWorkers();
   Task<void> WatchBlockSizes();
+  Task<void> WatchTrust();
+  std::string PieceOf(std::string_view model, TokenId token) const;
   Result<void> OpenIntake();
   Result<ModelLibrary> LoadModels() const;
   Result<void> OpenGateway();
@@ -79,6 +82,7 @@ class Frontend {
   std::unique_ptr<Resolver> name_resolver_;  // apart, for a watched name may take long to look up
   std::unique_ptr<DnsWatch> dns_watch_;
   FeedBoard feeds_;
+  std::unique_ptr<TrustKeeper> trust_;
   std::unique_ptr<CacheIndex> cache_index_;  // null: KV events are not followed
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<GatewayContext> context_;

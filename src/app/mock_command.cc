@@ -1,7 +1,12 @@
 #include <signal.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 #include "app/command.h"
 #include "base/text.h"
+#include "mock/fault_page.h"
 #include "mock/mock_server.h"
 #include "model/language_model.h"
 
@@ -48,6 +53,7 @@ Result<KvEventOptions> EventOptionsOf(const Settings& s) {
   o.lose_every = static_cast<uint64_t>(s.Integer("kv-lose-every"));
   o.delay = s.Time("kv-delay");
   o.silent = s.Flag("kv-silent");
+  TRY(o.omission, ParseEventOmission(s.Choice("kv-events-fault")));
   o.block_size_label = static_cast<uint32_t>(s.Integer("kv-block-size-label"));
   o.restart_after = static_cast<uint64_t>(s.Integer("kv-restart-after"));
   o.restart_block_size = static_cast<uint32_t>(s.Integer("kv-restart-block-size"));
@@ -60,11 +66,15 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.name = s.Text("name");
   o.engine = EngineOf(s);
   o.models = s.List("model");
+  o.loras = s.List("lora");
   if (const std::string& folder = s.Text("model-path"); !folder.empty()) {
     TRY(o.language_model, LanguageModel::Load({.model = folder, .tokenizer = {}}));
   }
   o.api_key = s.Secret("api-key");
   o.tokens = static_cast<uint64_t>(s.Integer("tokens"));
+  o.cached_tokens_report = s.Flag("cached-tokens-report");
+  o.force_usage = s.Flag("force-usage");
+  o.usage_with_choices = s.Flag("usage-with-choices");
   o.first_token_delay = s.Time("first-token-delay");
   o.token_interval = s.Time("token-interval");
   o.chunk_bytes = static_cast<size_t>(s.Integer("chunk-bytes"));
@@ -77,6 +87,9 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.slow_start = s.Time("slow-start");
   TRY(o.block_size_report, BlockSizeReportOf(s.Text("block-size-report")));
   o.report_delay = s.Time("report-delay");
+  o.prefix_caching = s.Flag("prefix-caching");
+  o.tell_prefix_caching = s.Choice("prefix-caching-report") == "truth";
+  TRY(o.prompt_fault, ParsePromptFault(s.Choice("prompt-fault")));
   o.profile = s.Choice("profile");
   o.speedup = s.Number("speedup");
   o.block_size = static_cast<uint32_t>(s.Integer("block-size"));
@@ -96,21 +109,63 @@ int AwaitSignal() {
   }
 }
 
+using Servers = std::vector<std::unique_ptr<MockServer>>;
+
+bool AnyRunning(const Servers& servers) {
+  return std::ranges::any_of(servers,
+                             [](const auto& server) { return server->counts().in_flight > 0; });
+}
+
 // A second signal ends what still runs.
-void FinishRunning(const MockServer& server) {
-  while (server.counts().in_flight > 0 && WaitForSignal(kLook) == 0) {
+void FinishRunning(const Servers& servers) {
+  while (AnyRunning(servers) && WaitForSignal(kLook) == 0) {
   }
 }
 
-void Leave(MockServer& server, const std::string& how, Log& log) {
+void Leave(const Servers& servers, const std::string& how, Log& log) {
   log.Info("Mock engine leaving", {{"how", how}});
   if (how == "abort") {
-    server.AbortNew();
-    FinishRunning(server);
+    for (const auto& server : servers) server->AbortNew();
+    FinishRunning(servers);
   } else if (how == "silent") {
-    server.FallSilent();
+    for (const auto& server : servers) server->FallSilent();
     AwaitSignal();
   }
+}
+
+// A port that was given is the first engine's; 0 gives each a free one.
+Result<uint16_t> PortFor(uint16_t first, size_t place) {
+  if (first == 0) return uint16_t{0};
+  if (first + place > 65535) return Fail(Blame::kCaller, "there is no port {}", first + place);
+  return static_cast<uint16_t>(first + place);
+}
+
+// The ranks of one after those of the one before.
+Result<MockOptions> OptionsFor(MockOptions options, size_t instance) {
+  const size_t ranks = instance * options.dp_size;
+  KvEventOptions& events = options.kv_events;
+  TRY(events.port, PortFor(events.port, ranks));
+  if (events.replay_port) {
+    TRY(events.replay_port, PortFor(*events.replay_port, ranks));
+  }
+  options.seed += instance;
+  return options;
+}
+
+Result<Servers> StartServers(const Settings& settings, const MockOptions& options,
+                             const Address& first, Log& log) {
+  const auto threads = static_cast<size_t>(settings.Integer("threads"));
+  Servers servers;
+  for (size_t i = 0; i < static_cast<size_t>(settings.Integer("instances")); ++i) {
+    TRY(const uint16_t port, PortFor(first.port(), i));
+    TRY(const MockOptions mine, OptionsFor(options, i));
+    const Address address = *Address::Numeric(settings.Text("host"), port);
+    TRY(auto server, MockServer::Start(mine, address, threads, log));
+    log.Info("Mock engine listening",
+             {{"address", server->address().ToString()}, {"name", server->name()}});
+    servers.push_back(std::move(server));
+  }
+  return servers;
 }
 
 }  // namespace
@@ -122,21 +177,19 @@ int RunMock(const Settings& settings, Log& log) {
     log.Error("The mock listens on a numeric address", {{"host", settings.Text("host")}});
     return kExitUsage;
   }
-  const auto threads = static_cast<size_t>(settings.Integer("threads"));
-  const auto options = MockOptionsOf(settings);
+  auto options = MockOptionsOf(settings);
   if (!options) {
     log.Error(options.error().what);
     return kExitUsage;
   }
-  auto server = MockServer::Start(*options, *address, threads, log);
-  if (!server) {
-    log.Error(server.error().what);
+  options->ledger = std::make_shared<PrefixLedger>();
+  auto servers = StartServers(settings, *options, *address, log);
+  if (!servers) {
+    log.Error(servers.error().what);
     return kExitUsage;
   }
-  log.Info("Mock engine listening",
-           {{"address", (*server)->address().ToString()}, {"name", (*server)->name()}});
-  if (AwaitSignal() == SIGTERM) Leave(**server, settings.Choice("on-sigterm"), log);
-  (*server)->Stop();
+  if (AwaitSignal() == SIGTERM) Leave(*servers, settings.Choice("on-sigterm"), log);
+  for (const auto& server : *servers) server->Stop();
   return kExitFine;
 }
 

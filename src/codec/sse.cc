@@ -11,9 +11,9 @@ bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
 
 }  // namespace
 
-size_t WholeEvents(std::string_view in) {
+size_t WholeEvents(std::string_view in, size_t torn) {
   // From the back: what a worker sends at once usually ends where an event does.
-  for (size_t end = in.size(); end > 0; --end) {
+  for (size_t end = in.size(); end > torn; --end) {
     const char last = in[end - 1];
     if (!IsLineEnd(last)) continue;
     // The CR of a CR LF ends nothing by itself; the LF was looked at before.

@@ -10,8 +10,8 @@ namespace fathom {
 
 // Length of the longest prefix of `in` that ends with a blank line: the part that can be shown to a
 // reader without tearing an event. Lines end with LF, CR LF or CR. `in` starts at an event
-// boundary.
-size_t WholeEvents(std::string_view in);
+// boundary, and its first `torn` bytes are known to have no end of an event.
+size_t WholeEvents(std::string_view in, size_t torn = 0);
 
 // Yields the data of one event after the other, from bytes that arrive in any pieces.
 //

@@ -25,8 +25,9 @@ std::string_view NameOf(Command command) {
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening", "Workers", "Routing",    "Tokens", "Relay",   "Limits",    "Retries", "Health",
-      "Security",  "Answers", "Simulation", "Faults", "Traffic", "KV events", "Output",  "Logging"};
+      "Listening", "Workers", "Routing",   "Tokens",   "Trust",   "Relay",
+      "Limits",    "Retries", "Health",    "Security", "Answers", "Simulation",
+      "Faults",    "Traffic", "KV events", "Output",   "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 

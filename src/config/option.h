@@ -46,6 +46,7 @@ enum class OptionSection : uint8_t {
   kWorkers,
   kRouting,
   kTokens,
+  kTrust,
   kRelay,
   kLimits,
   kRetries,
@@ -60,7 +61,7 @@ enum class OptionSection : uint8_t {
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 16;
+inline constexpr size_t kOptionSections = 17;
 
 std::string_view NameOf(OptionSection section);
 

@@ -33,6 +33,10 @@ constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b",
 constexpr std::string_view kSwitch[] = {"on", "off"};
 constexpr std::string_view kConflictRules[] = {"refuse", "mixed"};
 constexpr std::string_view kHashForms[] = {"int", "bytes"};
+constexpr std::string_view kReadyWhen[] = {"routable", "trusted"};
+constexpr std::string_view kPromptFaults[] = {"none", "bos", "template", "vocabulary"};
+constexpr std::string_view kEventFaults[] = {"none", "no-removals", "hide-salt", "hide-lora"};
+constexpr std::string_view kCachingReports[] = {"truth", "none"};
 constexpr std::string_view kDepartures[] = {"exit", "abort", "silent"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kLogFormats[] = {"text", "json"};
@@ -200,6 +204,27 @@ constexpr Option kOptions[] = {
      .commands = kServe, .section = kTokens,
      .help = "Memory for the tokens of texts that were seen before."},
 
+    // Trust
+    {.name = "ask-usage", .type = kFlag, .fallback = "true", .commands = kServe, .section = kTrust,
+     .help = "Ask engines in streams how many tokens of a prompt they found cached, and take the "
+             "answer out again before the client sees it; without it only what they tell anyway is "
+             "read."},
+    {.name = "no-events-after", .type = kDuration, .fallback = "5s",
+     .range = {kMillisecond, kHour}, .commands = kServe, .section = kTrust,
+     .help = "A rank that has served 64 requests over at least this time and published no KV event "
+             "is doubted."},
+    {.name = "event-lag-limit", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
+     .commands = kServe, .section = kTrust,
+     .help = "A rank whose KV events come later than this, again and again, is doubted."},
+    {.name = "ready-when", .type = kChoice, .fallback = "routable", .choices = kReadyWhen,
+     .commands = kServe, .section = kTrust, .placeholder = "WHAT",
+     .help = "When GET /ready says yes: routable as soon as a worker can be routed to, trusted not "
+             "while a rank that can be routed to is doubted."},
+    {.name = "trust-memory", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
+     .commands = kServe, .section = kTrust,
+     .help = "Memory for the blocks that were computed once and are not held any more, so that it "
+             "can be said why a known prefix was prefilled again; 0: it is not said."},
+
     // Relay
     {.name = "connect-timeout", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
      .commands = kServe, .section = kRelay,
@@ -322,6 +347,9 @@ constexpr Option kOptions[] = {
     {.name = "model", .type = kList, .fallback = "mock-model", .commands = kMock,
      .section = kAnswers, .placeholder = "NAME...",
      .help = "Models it claims to serve."},
+    {.name = "lora", .type = kList, .fallback = "", .commands = kMock, .section = kAnswers,
+     .placeholder = "NAME...",
+     .help = "Adapters of the first model, each of which can be asked for by its name."},
     {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
      .commands = kMock, .section = kAnswers, .placeholder = "ENGINE",
      .help = "Engine whose routes and answers are imitated."},
@@ -330,6 +358,18 @@ constexpr Option kOptions[] = {
     {.name = "tokens", .type = kInteger, .fallback = "32", .range = {0, kMillion},
      .commands = kMock, .section = kAnswers,
      .help = "Length of an answer whose request names none."},
+    {.name = "cached-tokens-report", .type = kFlag, .fallback = "true", .commands = kMock,
+     .section = kAnswers,
+     .help = "Tell in the usage how many tokens of a prompt were found in the cache, as vllm does "
+             "with --enable-prompt-tokens-details and sglang with --enable-cache-report."},
+    {.name = "force-usage", .type = kFlag, .fallback = "false", .commands = kMock,
+     .section = kAnswers,
+     .help = "Tell the usage at the end of every stream, whether its client asked for it or not, as "
+             "vllm does with --enable-force-include-usage."},
+    {.name = "usage-with-choices", .type = kFlag, .fallback = "false", .commands = kMock,
+     .section = kAnswers,
+     .help = "Tell the usage of a stream in its last event that has choices, not in an event of its "
+             "own."},
     {.name = "first-token-delay", .type = kDuration, .fallback = "50ms", .range = {0, kHour},
      .commands = kMock, .section = kAnswers,
      .help = "Pause before the first token of a paced answer."},
@@ -373,6 +413,14 @@ constexpr Option kOptions[] = {
      .commands = kMock, .section = kSimulation, .placeholder = "WHETHER",
      .help = "Whether trtllm keeps the statistics of its iterations for GET /metrics; an engine "
              "that was not told to has an empty list there."},
+    {.name = "prefix-caching", .type = kFlag, .fallback = "true", .commands = kMock,
+     .section = kSimulation,
+     .help = "Keep what was computed for the prompts that begin alike; without it nothing is ever "
+             "found, and there are no KV events."},
+    {.name = "instances", .type = kInteger, .fallback = "1", .range = {1, 256}, .commands = kMock,
+     .section = kSimulation,
+     .help = "Engines in this process, each with a port of its own: those after --port, or free "
+             "ones; together they count what one computes though another had it."},
     {.name = "seed", .type = kInteger, .fallback = "1", .range = {0, 0x1p53}, .commands = kMock,
      .section = kSimulation,
      .help = "Seed of the words of answers and of the faults, so that a run can be repeated."},
@@ -471,6 +519,14 @@ constexpr Option kOptions[] = {
      .commands = kMock, .section = kFaults,
      .help = "Answer so late on the pages where engines tell about themselves: /metrics, "
              "/server_info, /get_server_info, /prometheus/metrics, /kv_event_sources."},
+    {.name = "prefix-caching-report", .type = kChoice, .fallback = "truth",
+     .choices = kCachingReports, .commands = kMock, .section = kFaults, .placeholder = "WHAT",
+     .help = "What its own pages tell about --prefix-caching: the truth, or nothing."},
+    {.name = "prompt-fault", .type = kChoice, .fallback = "none", .choices = kPromptFaults,
+     .commands = kMock, .section = kFaults, .placeholder = "FAULT",
+     .help = "Compute with other tokens than its tokenizer gives for texts and chats: bos puts one "
+             "in front, template puts three after the first eight, vocabulary gives every token "
+             "another id."},
     {.name = "on-sigterm", .type = kChoice, .fallback = "exit", .choices = kDepartures,
      .commands = kMock, .section = kFaults, .placeholder = "HOW",
      .help = "How it leaves: exit at once; abort answers new requests with finish_reason abort, "
@@ -490,6 +546,10 @@ constexpr Option kOptions[] = {
     {.name = "kv-silent", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kFaults,
      .help = "Claim to publish KV events, but publish and replay none."},
+    {.name = "kv-events-fault", .type = kChoice, .fallback = "none", .choices = kEventFaults,
+     .commands = kMock, .section = kFaults, .placeholder = "FAULT",
+     .help = "What its KV events leave out: no-removals that blocks have left the cache, hide-salt "
+             "and hide-lora that prompts of different salts or adapters are kept apart."},
     {.name = "kv-block-size-label", .type = kInteger, .fallback = "0", .range = {0, 65536},
      .commands = kMock, .section = kFaults,
      .help = "Claim this block size in KV events, whatever it is; 0 means the truth."},

@@ -84,13 +84,18 @@ class VllmMetrics {
     constexpr std::string_view kWaiting = "vllm:num_requests_waiting";
     const bool usage = sample.name() == "vllm:kv_cache_usage_perc" ||
                        sample.name() == "vllm:gpu_cache_usage_perc";  // before 0.12
-    if (!usage && sample.name() != kRunning && sample.name() != kWaiting) return;
+    constexpr std::string_view kPreempted = "vllm:num_preemptions_total";
+    if (!usage && sample.name() != kRunning && sample.name() != kWaiting &&
+        sample.name() != kPreempted) {
+      return;
+    }
     const auto count = CountOf(sample.value());
     if (!count) return;
     RankLoadReport& load = *LoadAt(report_, rank);
     if (usage) SetUsage(load, sample.value());
     if (sample.name() == kRunning) load.running = *count;
     if (sample.name() == kWaiting) load.waiting = *count;
+    if (sample.name() == kPreempted) load.preemptions = *count;
   }
 
   EngineReport report_;
@@ -131,6 +136,8 @@ class SglangMetrics {
       LoadAt(report_, rank)->waiting = *CountOf(value);
     } else if (name == "token_usage") {
       SetUsage(*LoadAt(report_, rank), value);
+    } else if (name == "num_retracted_requests_total") {
+      LoadAt(report_, rank)->preemptions = *CountOf(value);
     } else {
       return false;
     }

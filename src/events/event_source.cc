@@ -138,6 +138,7 @@ Result<void> AddVllmRank(EventSources& found, std::string_view key, const Json& 
   if (entry.object() == nullptr) return Fail(Blame::kPeer, "rank {} is no object", rank);
   if (std::string why = WhyVllmIsSilent(entry); !why.empty()) {
     found.problem = std::move(why);
+    found.off = true;
     return {};
   }
   auto source = ReadVllmRank(rank, entry, worker_host);
@@ -220,7 +221,8 @@ EventSources SglangIsSilent() {
   return {.sources = {},
           .problem =
               "SGLang's KV events are off; start it with --kv-events-config "
-              R"('{"publisher": "zmq", "endpoint": "tcp://*:5557"}')"};
+              R"('{"publisher": "zmq", "endpoint": "tcp://*:5557"}')",
+          .off = true};
 }
 
 Result<EventSources> ReadServerInfo(const Json& info, std::string_view worker_host) {

@@ -33,6 +33,7 @@ struct EventSource {
 struct EventSources {
   std::vector<EventSource> sources;  // by rank, each once
   std::string problem;               // why there are none, one line with the fix
+  bool off = false;                  // because the engine publishes none
 };
 
 // vLLM's answer. `worker_host` is a name or an address, IPv6 with or without brackets.

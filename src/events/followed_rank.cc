@@ -33,7 +33,9 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       replay_(std::move(replay)),
       feed_(context.index, context.seat, owner.worker,
             context.board.Open(owner.worker->id(), rank, std::move(source)), &context.sizes),
-      follower_(*this, !replay_.empty()) {}
+      follower_(*this, !replay_.empty()) {
+  feed_.WatchLag(context.board.lag_after_first_byte);
+}
 
 void FollowedRank::Following(void (StreamFollower::*step)()) {
   (follower_.*step)();
@@ -53,7 +55,9 @@ void FollowedRank::Message(const ZmqMessage& message) {
 }
 
 void FollowedRank::Live(const NumberedPayload& batch) {
+  live_ = true;
   follower_.Live(batch.sequence, batch.payload);
+  live_ = false;
   CopyCounts();
 }
 
@@ -69,12 +73,24 @@ bool FollowedRank::Apply(uint64_t sequence, std::string_view payload) {
     Complain("A KV event made no sense and was left out", batch->first_problem,
              "`fathom listen` shows what the engine sends");
   }
+  if (live_ && batch->timestamp > 0) Stamp(batch->timestamp);
   feed_.Apply(*batch, context_.loop.now());
   status().last_sequence.store(static_cast<int64_t>(sequence), std::memory_order_relaxed);
   return true;
 }
 
-void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
+// How old the batch is, by the engine's clock.
+void FollowedRank::Stamp(double timestamp) {
+  using FloatSeconds = std::chrono::duration<double>;
+  const FloatSeconds offset =
+      std::chrono::system_clock::now().time_since_epoch() - FloatSeconds(timestamp);
+  constexpr FloatSeconds kAbsurd(1e6);
+  if (!(std::chrono::abs(offset) < kAbsurd)) return;
+  const auto lag = feed_.Stamped(std::chrono::duration_cast<Duration>(offset), context_.loop.now());
+  if (lag) context_.board.lag_by_timestamp.Observe(*lag);
+}
+
+void FollowedRank::Reset(ResetCause cause, uint64_t /*lost*/) {
   const bool another = cause == ResetCause::kRestart || cause == ResetCause::kReconnect;
   feed_.Reset(context_.loop.now(),
               another ? RankFeed::Process::kPerhapsAnother : RankFeed::Process::kSame);
@@ -83,11 +99,7 @@ void FollowedRank::Reset(ResetCause cause, uint64_t lost) {
     case ResetCause::kRestart:
       return SayRestarted();
     case ResetCause::kLostBatches:
-      return Complain("KV event batches were lost; what the rank held is forgotten and learnt anew",
-                      fmt::format("{} batches", lost),
-                      replay_.empty() ? "give the engine a replay_endpoint, so that a gap can be "
-                                        "repaired"
-                                      : "raise the engine's buffer_steps and hwm");
+      return;  // the rank is doubted for it, and that is said
     case ResetCause::kReconnect:
       return Complain(
           "The KV event connection broke; whether it is the same process cannot be told, so what "

@@ -52,6 +52,7 @@ class FollowedRank final : private FollowerActions {
   void AskReplay(uint64_t from) override { replay_from_ = from; }
 
   void Following(void (StreamFollower::*step)());
+  void Stamp(double timestamp);
   void CopyCounts();
   std::optional<uint64_t> MaySay(std::string_view what);
   void SayRestarted();
@@ -64,6 +65,7 @@ class FollowedRank final : private FollowerActions {
   RankFeed feed_;
   StreamFollower follower_;
   uint64_t replay_from_ = 0;
+  bool live_ = false;  // what is applied has just come from the stream
   ZmqSocket* replaying_ = nullptr;
   bool stopped_ = false;
   // One line now and then about each kind of problem; what is not said is counted.

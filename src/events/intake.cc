@@ -4,6 +4,7 @@
 #include <future>
 
 #include "events/poll_stream.h"
+#include "events/reach_probe.h"
 #include "events/zmq_stream.h"
 
 namespace fathom {
@@ -13,6 +14,8 @@ constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr Duration kHousekeeping = std::chrono::seconds(5);
 // How often a worker whose streams all flow is asked whether anything has changed.
 constexpr Duration kContent = std::chrono::seconds(30);
+// How often it is looked into why a stream does not connect.
+constexpr Duration kProbeAgain = std::chrono::seconds(3);
 constexpr Duration kPatienceAtTheEnd = std::chrono::seconds(5);
 
 }  // namespace
@@ -129,6 +132,9 @@ Task<void> Intake::LookAfter(std::shared_ptr<Feed> feed) {
     SourcePlan plan = co_await finding;
     if (feed->gone) co_return;
     Carry(*feed, std::move(plan));
+    auto probing = ProbeSilentStreams(*feed);
+    co_await probing;
+    if (feed->gone) co_return;
     if (feed->polled) co_return;  // it goes on by itself, and asking would take its events away
     const bool content =
         !feed->streams.empty() && std::ranges::all_of(feed->streams, [](const Followed& followed) {
@@ -160,20 +166,42 @@ void Intake::Carry(Feed& feed, SourcePlan plan) {
         feed.streams, [&](const Followed& followed) { return followed.source == source; });
     if (!known) Follow(feed, source);
   }
-  if (plan.sources.empty() && !plan.problem.empty()) Explain(feed, plan.problem);
+  if (plan.sources.empty() && !plan.problem.empty()) {
+    Explain(feed, plan.publisher_off ? NoFeed::kPublisherOff : NoFeed::kOther, plan.problem);
+  }
+  if (!feed.streams.empty()) context_.board.SetProblem(feed.owner.worker->id(), {});
+}
+
+// A port that can be reached by now will be connected to by ZeroMQ soon.
+Task<void> Intake::ProbeSilentStreams(Feed& feed) {
+  if (loop_.now() - feed.probed < kProbeAgain) co_return;
+  feed.probed = loop_.now();
+  // None is kept from ending meanwhile.
+  std::vector<std::pair<std::string, std::weak_ptr<Stream>>> silent;
+  for (const Followed& followed : feed.streams) {
+    if (!followed.stream->connected())
+      silent.emplace_back(followed.source.endpoint, followed.stream);
+  }
+  for (const auto& [endpoint, stream] : silent) {
+    if (feed.gone) co_return;
+    auto probing = ProbeReach(context_, endpoint);
+    const FeedReach reach = co_await probing;
+    if (const auto still = stream.lock()) still->SetReach(reach);
+  }
 }
 
 void Intake::Follow(Feed& feed, const EventSource& source) {
   if (source.dials_out) {
     if (context_.options.bind.empty()) {
-      Explain(feed, "the engine connects its publisher to " + source.endpoint +
-                        " instead of binding it; bind it (tcp://*:PORT), or start the router with "
-                        "--kv-events-bind");
+      Explain(feed, NoFeed::kDialsOut,
+              "the engine connects its publisher to " + source.endpoint +
+                  " instead of binding it; bind it (tcp://*:PORT), or start the router with "
+                  "--kv-events-bind");
     }
     return;
   }
   auto stream = ZmqStream::Open(context_, feed.owner, source);
-  if (!stream) return Explain(feed, stream.error().what);
+  if (!stream) return Explain(feed, NoFeed::kOther, stream.error().what);
   feed.streams.push_back({source, *stream});
   Spawn(Keep(*stream));
   context_.log.Info("Following KV events", {{"worker_id", feed.owner.worker->id().value()},
@@ -184,7 +212,8 @@ void Intake::Follow(Feed& feed, const EventSource& source) {
                                             {"topic", source.topic}});
 }
 
-void Intake::Explain(Feed& feed, const std::string& problem) {
+void Intake::Explain(Feed& feed, NoFeed kind, const std::string& problem) {
+  context_.board.SetProblem(feed.owner.worker->id(), {kind, problem});
   if (feed.said == problem) return;
   feed.said = problem;
   context_.log.Warn("No KV events from a worker; its cache is not known",
@@ -195,6 +224,7 @@ void Intake::Explain(Feed& feed, const std::string& problem) {
 
 void Intake::Abandon(Feed& feed) {
   feed.gone = true;
+  context_.board.SetProblem(feed.owner.worker->id(), {});
   for (const Followed& followed : feed.streams) followed.stream->Stop();
   feed.streams.clear();
 }

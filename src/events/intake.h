@@ -50,7 +50,8 @@ class Intake {
     std::vector<Followed> streams;
     bool polled = false;
     bool gone = false;
-    std::string said;  // the last problem that was logged
+    std::string said;    // the last problem that was logged
+    TimePoint probed{};  // when ports that do not connect were last looked at
   };
 
   Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint find_endpoint,
@@ -65,7 +66,8 @@ class Intake {
   void Follow(Feed& feed, const EventSource& source);
   void Abandon(Feed& feed);
   void StopAll();
-  void Explain(Feed& feed, const std::string& problem);
+  Task<void> ProbeSilentStreams(Feed& feed);
+  void Explain(Feed& feed, NoFeed kind, const std::string& problem);
 
   const Fleet& fleet_;
   const FindEndpoint find_endpoint_;

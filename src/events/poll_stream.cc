@@ -24,6 +24,7 @@ PollStream::Rank& PollStream::RankOf(uint32_t number) {
     status->connected.store(up_, std::memory_order_relaxed);
     rank.feed = std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker,
                                            std::move(status), &context_.sizes);
+    rank.feed->WatchLag(context_.board.lag_after_first_byte);
   }
   return rank;
 }

@@ -10,6 +10,7 @@ RankFeed::RankFeed(CacheIndex& index, Epochs::Seat& seat, std::shared_ptr<Worker
       status_(std::move(status)),
       sizes_(sizes) {
   worker_->ranks.Know(rank());
+  seen_ = worker_->ranks.Find(rank());
   if (sizes_ != nullptr) sizes_->Followed(*worker_, rank(), std::chrono::steady_clock::now());
 }
 
@@ -68,6 +69,7 @@ void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
     earlier_.refused += event.hashes.size();
     return;
   }
+  Compare(event, now);
   StoredRun run{.parent = event.parent,
                 .hashes = event.hashes,
                 .tokens = event.tokens,
@@ -78,6 +80,26 @@ void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
                 .kind = event.kind,
                 .window = event.window};
   holdings_->Store(run, now);
+}
+
+// Holds it against what requests are expected to leave. Only blocks of full attention on the device
+// tell what every request has computed.
+void RankFeed::Compare(const StoredEvent& event, TimePoint now) {
+  if (seen_ == nullptr || !seen_->witness.expects()) return;
+  if (event.tier != Tier::kDevice || event.kind != GroupKind::kFull || event.pairs) return;
+  StoredTokens stored{.tokens = event.tokens};
+  if (event.parent) {
+    const auto before = holdings_->KeyOf(*event.parent);
+    stored.place = before ? StoredTokens::Place::kKnown : StoredTokens::Place::kUnknown;
+    stored.before = before.value_or(0);
+  }
+  const auto lag = seen_->witness.Stored(stored, now);
+  if (lag && lag_ != nullptr) lag_->Observe(*lag);
+}
+
+std::optional<Duration> RankFeed::Stamped(Duration offset, TimePoint now) {
+  if (seen_ == nullptr) return std::nullopt;
+  return seen_->witness.Stamped(offset, now);
 }
 
 void RankFeed::SetShape(const BlockShape& shape, uint32_t group) {
@@ -151,6 +173,7 @@ void RankFeed::SetRank(uint32_t number, TimePoint now) {
   worker_->ranks.Know(number);
   worker_->ranks.Forget(before);
   status_->dp_rank.store(number, std::memory_order_relaxed);
+  seen_ = worker_->ranks.Find(number);
   if (sizes_ != nullptr) sizes_->Renumbered(*worker_, before, number, now);
 }
 
@@ -190,6 +213,9 @@ void RankFeed::CopyCounts() {
   status_->orphans.Set(c.orphans.value());
   status_->cache_parts.Set(c.lanes.value());
   status_->unsupported_groups.Set(c.unsupported_groups.value());
+  if (seen_ == nullptr) return;
+  seen_->witness.Pulse({.removed = status_->removed_blocks.Get() + status_->unknown_removed.Get(),
+                        .lives = status_->resets.Get() + status_->clears.Get()});
 }
 
 }  // namespace fathom

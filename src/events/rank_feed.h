@@ -42,6 +42,11 @@ class RankFeed {
   void Tick(TimePoint now);
 
   FeedStatus& status() { return *status_; }
+  // A batch came that is so old by the engine's clock; how much of that is lag, if the rank can be
+  // chosen.
+  std::optional<Duration> Stamped(Duration offset, TimePoint now);
+  // Hears how long blocks took to be told of, from the first byte of the answer.
+  void WatchLag(Histogram& lag) { lag_ = &lag; }
 
  private:
   void Apply(const StoredEvent& event, TimePoint now);
@@ -53,6 +58,7 @@ class RankFeed {
   uint32_t rank() const { return status_->dp_rank.load(std::memory_order_relaxed); }
   void CloseHoldings();
   void CopyCounts();
+  void Compare(const StoredEvent& event, TimePoint now);
   void FlushRemovals();
 
   CacheIndex& index_;
@@ -60,6 +66,8 @@ class RankFeed {
   const std::shared_ptr<Worker> worker_;  // whose rank can be chosen as long as it is followed
   const std::shared_ptr<FeedStatus> status_;
   BlockSizes* const sizes_;
+  Rank* seen_ = nullptr;  // the rank as requests see it; null: it cannot be chosen
+  Histogram* lag_ = nullptr;
   static constexpr uint32_t kOthersInARow = 16;
   std::optional<BlockShape> shape_;         // of the events since the rank was empty
   uint32_t shape_group_ = 0;                // of the event that said so

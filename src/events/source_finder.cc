@@ -120,6 +120,7 @@ Task<SourcePlan> FindSources(IntakeContext& context, const StreamOwner& owner) {
   if (!spec.kv_events && report.said) {
     plan.sources = std::move(report.said->sources);
     plan.problem = std::move(report.said->problem);
+    plan.publisher_off = report.said->off;
     Override(spec, plan.sources);
     co_return plan;
   }

@@ -23,6 +23,7 @@ struct SourcePlan {
   std::vector<EventSource> sources;  // to connect to
   std::optional<std::string> poll;   // poll instead; the first answer, which must not get lost
   std::string problem;               // why there is nothing, for operators; with the fix
+  bool publisher_off = false;        // because the engine says so
   bool final = false;                // the worker has answered: asking again would say the same
 };
 

@@ -1,6 +1,7 @@
 // One flow of events, wherever it comes from.
 #pragma once
 
+#include "fleet/feed_board.h"
 #include "net/task.h"
 
 namespace fathom {
@@ -15,6 +16,8 @@ class Stream {
   virtual void Tick() = 0;
   // Whether somebody is at the other end.
   virtual bool connected() const = 0;
+  // While nobody is: how far a plain connection gets.
+  virtual void SetReach(FeedReach /*reach*/) {}
 };
 
 }  // namespace fathom

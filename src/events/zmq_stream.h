@@ -24,6 +24,9 @@ class ZmqStream final : public Stream {
   void Stop() override;
   void Tick() override { rank_.Tick(); }
   bool connected() const override { return up_; }
+  void SetReach(FeedReach reach) override {
+    rank_.status().reach.store(reach, std::memory_order_relaxed);
+  }
 
  private:
   ZmqStream(IntakeContext& context, const StreamOwner& owner, const EventSource& source,

@@ -16,7 +16,7 @@ std::string_view From(SizeSource source) {
   return source == SizeSource::kEvents ? "from KV events" : "from worker reports";
 }
 
-std::string_view Evidence(SizeSource source) {
+std::string_view KnownBy(SizeSource source) {
   return source == SizeSource::kEvents ? "its KV events" : "its own report";
 }
 
@@ -54,7 +54,7 @@ std::string ConflictWords(const SizeRemark& remark) {
                                  Shortened(remark.model));
   for (const SizeRemark::Claim& claim : claims) {
     text += fmt::format("\n  {:>5} tokens  {} ({}, by {})", claim.size, claim.url,
-                        Name(claim.engine), Evidence(claim.source));
+                        Name(claim.engine), KnownBy(claim.source));
   }
   return text + fmt::format(
                     "\nGive all of them one block size ({}), or serve them side by side with "
@@ -148,7 +148,7 @@ void Say(const SizeRemark& r, Log& log) {
       return log.Error(words, {{"worker_id", id},
                                {"url", r.url},
                                {"model", r.model},
-                               {"known_from", Evidence(r.source)},
+                               {"known_from", KnownBy(r.source)},
                                {"fix", RefusalFix(r.engine, r.other)}});
     case Kind::kMismatch:
     case Kind::kOddRank:
@@ -163,17 +163,15 @@ TrustWords WordsOf(const TrustFacts& f) {
   switch (f.trust.cause) {
     case TrustCause::kBlockSizeMismatch:
       return {fmt::format("blocks of {} tokens by {}, {} in use here; {} stored events left out",
-                          f.known.size, Evidence(f.known.source), f.expected, f.mismatches),
+                          f.known.size, KnownBy(f.known.source), f.expected, f.mismatches),
               BothFixes(f.engine, f.known.size, f.expected)};
     case TrustCause::kBlockSizeConflict:
       return {fmt::format("blocks of {} tokens by {}, {} in the rest of the fleet", f.known.size,
-                          Evidence(f.known.source), f.expected),
+                          KnownBy(f.known.source), f.expected),
               RefusalFix(f.engine, f.expected)};
-    case TrustCause::kUnhealthy:
-    case TrustCause::kNone:
+    default:
       return {};
   }
-  std::unreachable();
 }
 
 }  // namespace fathom

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "fleet/block_size_agreement.h"
+#include "fleet/trust_words.h"
 
 namespace fathom {
 
@@ -18,11 +19,7 @@ std::string EngineSetting(EngineKind engine, uint32_t size);
 std::string WordsOf(const SizeRemark& remark);
 void Say(const SizeRemark& remark, Log& log);
 
-// Why a rank has no trust, in numbers, and what to do about it; both empty while all is well.
-struct TrustWords {
-  std::string evidence;
-  std::string fix;
-};
+// Why a rank has no trust, in numbers, and what to do about it.
 struct TrustFacts {
   Trust trust;
   EngineKind engine = EngineKind::kUnknown;

@@ -101,7 +101,9 @@ void BlockSizes::Reset(const Worker& worker, uint32_t rank, TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (!Knows(worker)) return;
   agreement_.Reset(worker.id(), rank, now);
-  workers_[worker.id()]->report.Suspect();  // what it said may have been another process
+  Worker& known = *workers_[worker.id()];
+  known.report.Suspect();  // what it said may have been another process
+  known.usage.Reset();
   CarryOut();
 }
 

@@ -58,6 +58,7 @@ void WorkerReport::CopyForRequests(const EngineReport& report) {
   kv_tokens_.store(report.kv_tokens, std::memory_order_relaxed);
   max_running_.store(report.max_running, std::memory_order_relaxed);
   batch_tokens_.store(report.batch_tokens, std::memory_order_relaxed);
+  block_size_.store(report.event_block_size(), std::memory_order_relaxed);
   const int8_t caching = report.prefix_caching ? static_cast<int8_t>(*report.prefix_caching) : -1;
   prefix_caching_.store(caching, std::memory_order_relaxed);
 }

@@ -31,6 +31,7 @@ struct RankLoadReport {
   uint32_t running = 0;    // sequences
   uint32_t waiting = 0;    // sequences in the engine's own queue
   double cache_usage = 0;  // 0 to 1, of what running sequences hold; reusable blocks count as free
+  uint64_t preemptions = 0;  // since the engine started
 
   bool operator==(const RankLoadReport&) const = default;
 };
@@ -84,6 +85,7 @@ class WorkerReport {
   EngineKind engine() const { return engine_.load(std::memory_order_relaxed); }
   uint64_t kv_tokens() const { return kv_tokens_.load(std::memory_order_relaxed); }
   uint32_t max_running() const { return max_running_.load(std::memory_order_relaxed); }
+  uint32_t event_block_size() const { return block_size_.load(std::memory_order_relaxed); }
   uint32_t batch_tokens() const { return batch_tokens_.load(std::memory_order_relaxed); }
   std::optional<bool> prefix_caching() const;
 
@@ -100,6 +102,7 @@ class WorkerReport {
   std::atomic<EngineKind> engine_{EngineKind::kUnknown};
   std::atomic<uint64_t> kv_tokens_{0};
   std::atomic<uint32_t> max_running_{0};
+  std::atomic<uint32_t> block_size_{0};
   std::atomic<uint32_t> batch_tokens_{0};
   std::atomic<int8_t> prefix_caching_{-1};  // -1: not known
 };

@@ -2,8 +2,33 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace fathom {
+namespace {
+
+constexpr double kLags[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
+                            0.5,   1,      2,     5,    10,    30,   60};
+
+}  // namespace
+
+std::string_view Name(FeedReach reach) {
+  switch (reach) {
+    case FeedReach::kUnknown:
+      return "unknown";
+    case FeedReach::kOpen:
+      return "open";
+    case FeedReach::kRefused:
+      return "refused";
+    case FeedReach::kTimeout:
+      return "timeout";
+    case FeedReach::kUnresolved:
+      return "unresolved";
+  }
+  std::unreachable();
+}
+
+FeedBoard::FeedBoard() : lag_by_timestamp(kLags), lag_after_first_byte(kLags) {}
 
 std::shared_ptr<FeedStatus> FeedBoard::Open(WorkerId worker, uint32_t dp_rank, std::string source) {
   auto status = std::make_shared<FeedStatus>(worker, dp_rank, std::move(source));
@@ -25,6 +50,21 @@ std::vector<std::shared_ptr<const FeedStatus>> FeedBoard::All() const {
     return std::tuple(feed->worker, feed->dp_rank.load(std::memory_order_relaxed));
   });
   return all;
+}
+
+void FeedBoard::SetProblem(WorkerId worker, Problem problem) {
+  const std::lock_guard lock(mutex_);
+  if (problem.kind == NoFeed::kNone) {
+    problems_.erase(worker);
+  } else {
+    problems_[worker] = std::move(problem);
+  }
+}
+
+FeedBoard::Problem FeedBoard::ProblemOf(WorkerId worker) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = problems_.find(worker);
+  return found == problems_.end() ? Problem{} : found->second;
 }
 
 }  // namespace fathom

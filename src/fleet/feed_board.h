@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "metrics/histogram.h"
 
 namespace fathom {
 
@@ -69,6 +71,16 @@ class FeedNumber {
   X(unsupported_groups, "gauge", "Cache groups whose reuse rule is not known")                \
   X(block_size, "gauge", "Tokens per block, as the events say; 0 before the first")
 
+// How far one gets with the port that events should come from.
+enum class FeedReach : uint8_t {
+  kUnknown,
+  kOpen,        // somebody listens
+  kRefused,     // nobody does
+  kTimeout,     // no answer at all: a firewall, or another host
+  kUnresolved,  // the host has no address
+};
+std::string_view Name(FeedReach reach);
+
 struct FeedStatus {
   FeedStatus(WorkerId w, uint32_t r, std::string s) : worker(w), dp_rank(r), source(std::move(s)) {}
 
@@ -81,20 +93,44 @@ struct FeedStatus {
 #undef FATHOM_FEED_FIELD
 
   std::atomic<bool> connected{false};
+  std::atomic<FeedReach> reach{FeedReach::kUnknown};
   std::atomic<int64_t> last_sequence{-1};  // of the batch that was applied last
   std::atomic<int64_t> last_event{0};      // when, in nanoseconds of the steady clock; 0: never
 };
 
+// Why a worker has no stream that could be followed.
+enum class NoFeed : uint8_t {
+  kNone,
+  kPublisherOff,  // the engine says that it publishes nothing
+  kDialsOut,      // the engine connects to an address, and nobody binds it
+  kOther,
+};
+
 class FeedBoard {
  public:
+  struct Problem {
+    NoFeed kind = NoFeed::kNone;
+    std::string text;  // for operators, with the fix
+  };
+  // How late events are: by the engines' clocks, and from the first byte of an answer.
+  Histogram lag_by_timestamp;
+  Histogram lag_after_first_byte;
+
+  FeedBoard();
+
   // It is on the board as long as somebody keeps it.
   std::shared_ptr<FeedStatus> Open(WorkerId worker, uint32_t dp_rank, std::string source);
   // By worker and rank.
   std::vector<std::shared_ptr<const FeedStatus>> All() const;
 
+  // With kNone, it has one after all.
+  void SetProblem(WorkerId worker, Problem problem);
+  Problem ProblemOf(WorkerId worker) const;
+
  private:
   mutable std::mutex mutex_;
   mutable std::vector<std::weak_ptr<FeedStatus>> feeds_;  // guarded by mutex_
+  std::map<WorkerId, Problem> problems_;                  // guarded by mutex_
 };
 
 }  // namespace fathom

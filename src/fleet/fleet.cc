@@ -113,7 +113,9 @@ void Fleet::Show(const Standing& standing, Member& member) {
     member.state = ready ? WorkerState::kReady : WorkerState::kProbing;
     member.cause.clear();
   }
-  if (member.state == WorkerState::kReady && before != WorkerState::kReady) ++member.lives;
+  if (member.state != WorkerState::kReady || before == WorkerState::kReady) return;
+  ++member.lives;
+  member.worker->usage.Reset();
 }
 
 void Fleet::SetHealthy(WorkerId id) {

@@ -14,6 +14,7 @@
 
 #include "fleet/engine_speed.h"
 #include "fleet/rank_load.h"
+#include "fleet/rank_witness.h"
 
 namespace fathom {
 
@@ -23,7 +24,8 @@ struct Rank {
   const uint32_t number;
   RankLoad load;
   EngineSpeed speed;
-  // Its events cannot be used: it is priced by load alone. Orders nothing else.
+  RankWitness witness;
+  // Its blocks are not those of the fleet: it is priced by load alone. Orders nothing else.
   std::atomic<bool> doubted{false};
 };
 

@@ -26,6 +26,22 @@ std::string_view Name(TrustCause cause) {
       return "";
     case TrustCause::kBlockSizeMismatch:
       return "block_size_mismatch";
+    case TrustCause::kPrefixCachingOff:
+      return "prefix_caching_off";
+    case TrustCause::kNoEvents:
+      return "no_events";
+    case TrustCause::kTokensDiffer:
+      return "tokens_differ";
+    case TrustCause::kUnsupportedGroups:
+      return "unsupported_groups";
+    case TrustCause::kEventGap:
+      return "event_gap";
+    case TrustCause::kEventLag:
+      return "event_lag";
+    case TrustCause::kPredictionDrift:
+      return "prediction_drift";
+    case TrustCause::kChurn:
+      return "churn";
     case TrustCause::kBlockSizeConflict:
       return "block_size_conflict";
     case TrustCause::kUnhealthy:

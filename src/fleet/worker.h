@@ -14,6 +14,7 @@
 #include "fleet/circuit_breaker.h"
 #include "fleet/engine_report.h"
 #include "fleet/rank.h"
+#include "fleet/usage_habit.h"
 #include "metrics/counter.h"
 
 namespace fathom {
@@ -52,6 +53,7 @@ class Worker {
   RankTable ranks;
   CircuitBreaker breaker;
   WorkerReport report;  // what its engine says of itself
+  UsageHabits usage;    // and what it says of its streams
 
   Counter requests;        // sent to it
   Counter failures;        // connection refused or broken, no answer in time, 5xx

@@ -13,11 +13,19 @@ namespace {
 
 constexpr size_t kScreenedAnswer = 4096;     // an answer with nothing in it is short
 constexpr size_t kMaxHeldEvent = 256 << 10;  // an event longer than this is passed on as it comes
+// The same where something is to be taken out, which cannot be done to an event that is longer:
+// should it tell usage, the client sees it.
+constexpr size_t kMaxFilteredEvent = 4 << 20;
 
 bool IsEventStream(const ResponseHead& head) {
   constexpr std::string_view kType = "text/event-stream";
   const Header* const type = head.headers.Find(HeaderName::kContentType);
   return type != nullptr && EqualsIgnoreCase(type->value.substr(0, kType.size()), kType);
+}
+
+bool IsEncoded(const ResponseHead& head) {
+  const Header* const coding = head.headers.Find("content-encoding");
+  return coding != nullptr && !EqualsIgnoreCase(coding->value, "identity");
 }
 
 // Headers of an answer that the router writes itself.
@@ -42,7 +50,7 @@ bool EndsWithBlankLine(std::string_view text) {
 
 AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
                          GatewayMetrics& metrics, AnswerWatcher& watcher, const Patience& patience,
-                         Kind kind)
+                         Kind kind, const UsageWish& usage)
     : client_(client),
       worker_(worker),
       metrics_(metrics),
@@ -50,10 +58,14 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
       patience_(patience),
       kind_(kind),
       events_(IsEventStream(worker.head())),
+      reads_(usage.action != UsageWish::Action::kIgnore && kind == Kind::kCompletion &&
+             worker.head().status == 200 && !IsEncoded(worker.head())),
+      takes_out_(reads_ && events_ && usage.action == UsageWish::Action::kTakeOut),
+      keeps_length_(worker.head().framing == BodyFraming::kLength && !takes_out_),
+      filter_(usage),
+      finder_("usage"),
       last_progress_(client.socket().loop().now()) {
-  const BodyFraming framing = worker.head().framing;
-  const bool unknown_length =
-      framing == BodyFraming::kChunked || framing == BodyFraming::kUntilClose;
+  const bool unknown_length = worker.head().framing != BodyFraming::kNone && !keeps_length_;
   const bool http11 = client.head().minor_version >= 1;
   chunked_out_ = unknown_length && http11;
   if (unknown_length && !http11) client.CloseAfterwards();
@@ -68,7 +80,7 @@ void AnswerRelay::BuildHead(std::string_view extra_headers) {
   }
   head_.Add(extra_headers);
   if (chunked_out_) head_.Add("transfer-encoding: chunked\r\n");
-  if (head.framing == BodyFraming::kLength) {
+  if (keeps_length_) {
     head_.Add("content-length: ", Decimal(head.content_length).text(), "\r\n");
   }
   head_.Add(client_.ConnectionLine(), "\r\n");
@@ -85,6 +97,7 @@ bool AnswerRelay::Decode() {
       return false;
     }
     if (!step->payload.empty()) pieces_[piece_count_++] = step->payload;
+    if (reads_ && !events_) finder_.Feed(step->payload);
     rest.remove_prefix(step->consumed);
     decoded_ += step->consumed;
   }
@@ -113,19 +126,34 @@ Screening AnswerRelay::Screen() {
   return ScreenEvents(seen.substr(0, done_ ? seen.size() : WholeEvents(seen)));
 }
 
+// Whether nobody has to look at the pieces as whole events.
+bool AnswerRelay::PiecesPass() {
+  if (!reads_ || !events_) return true;
+  for (size_t i = 0; i < piece_count_; ++i) {
+    if (i + 1 < piece_count_ && !EndsWithBlankLine(pieces_[i])) return false;
+    if (!filter_.Passes(pieces_[i])) return false;
+  }
+  return true;
+}
+
 // The pieces go out as they are, or else as much of what is held as ends with a whole event.
 void AnswerRelay::ChooseOutput() {
   const bool whole =
       !events_ || done_ || (piece_count_ > 0 && EndsWithBlankLine(pieces_[piece_count_ - 1]));
-  direct_ = held_.empty() && whole;
+  direct_ = held_.empty() && whole && PiecesPass();
   if (direct_) {
     sending_ = 0;
     for (size_t i = 0; i < piece_count_; ++i) sending_ += pieces_[i].size();
     return;
   }
   Hold();
-  const bool all = !events_ || done_ || held_.size() > kMaxHeldEvent;
-  sending_ = showable_ = all ? held_.size() : WholeEvents(held_);
+  const bool all = !events_ || done_;
+  showable_ = all ? held_.size() : WholeEvents(held_, torn_);
+  if (reads_ && events_) showable_ = filter_.Filter(held_, showable_);
+  const size_t most = takes_out_ ? kMaxFilteredEvent : kMaxHeldEvent;
+  if (showable_ == 0 && held_.size() > most) showable_ = held_.size();
+  torn_ = held_.size() - showable_;
+  sending_ = showable_;
 }
 
 // Head, chunk prefix, body, chunk suffix, last chunk: all that one system call can take along.
@@ -160,6 +188,20 @@ void AnswerRelay::Account(TimePoint now) {
   bytes_ += sending_;
 }
 
+void AnswerRelay::TellUsage() {
+  if (!reads_ || told_usage_) return;
+  std::optional<EngineUsage> usage;
+  if (events_ && (done_ || filter_.final())) {
+    usage = filter_.usage();
+  } else if (const auto member = done_ ? finder_.value() : std::nullopt) {
+    usage = ReadUsage(*member);
+  }
+  if (!usage) return;
+  told_usage_ = true;
+  metrics_.usage_seen.Add();
+  watcher_.OnUsage(*usage);
+}
+
 TimePoint AnswerRelay::ReadDeadline() const {
   const TimePoint now = client_.socket().loop().now();
   return std::min(now + (head_sent_ ? patience_.idle : patience_.first_byte), patience_.give_up_at);
@@ -188,6 +230,7 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
       const ChunkPrefix prefix(sending_);
       const std::span<iovec> out(parts.data(), Gather(parts, prefix));
       Account(client_.socket().loop().now());
+      TellUsage();
       head_sent_ = true;
       client_.MarkAnswered();
       const IoResult written = co_await client_.socket().Write(out, client_.WriteDeadline());
@@ -212,7 +255,7 @@ Task<void> AnswerRelay::BreakOff() {
   client_.CloseAfterwards();
   // A body of known length has no room for one more event: the client would see it cut off where
   // the length says that all is well.
-  if (!events_ || worker_.head().framing == BodyFraming::kLength) {
+  if (!events_ || keeps_length_) {
     client_.socket().ResetOnClose();
     co_return;
   }

@@ -6,7 +6,9 @@
 // Streams        Events are passed on whole, so that a stream that breaks can be ended with an
 // error
 //                event: never a torn event, never a truncation that looks complete.
-// Cost           One read and one write per piece that the worker sends; bodies are not copied.
+// Usage          Read from what passes by; taken out again where only the router had asked for it.
+// Cost           One read and one write per piece that the worker sends; bodies are not copied,
+//                but for the few events that tell usage.
 #pragma once
 
 #include <array>
@@ -15,8 +17,10 @@
 #include <string_view>
 
 #include "base/text_builder.h"
+#include "codec/json_member.h"
 #include "gateway/answer_screen.h"
 #include "gateway/gateway_metrics.h"
+#include "gateway/usage_filter.h"
 #include "http/client_connection.h"
 #include "http/server_connection.h"
 
@@ -30,6 +34,8 @@ class AnswerWatcher {
   virtual void OnFirstByte(int status) = 0;
   // Another piece of a stream.
   virtual void OnPiece() = 0;
+  // What the engine says about the prompt; at most once, after the first byte.
+  virtual void OnUsage(const EngineUsage& usage) = 0;
 };
 
 class AnswerRelay {
@@ -50,7 +56,7 @@ class AnswerRelay {
 
   // The worker's head has been read and parsed.
   AnswerRelay(ServerConnection& client, ClientConnection& worker, GatewayMetrics& metrics,
-              AnswerWatcher& watcher, const Patience& patience, Kind kind);
+              AnswerWatcher& watcher, const Patience& patience, Kind kind, const UsageWish& usage);
 
   // `extra_headers` are whole lines, added to those of the worker.
   Task<End> Run(std::string_view extra_headers);
@@ -63,6 +69,8 @@ class AnswerRelay {
   uint64_t bytes() const { return bytes_; }
   TimePoint last_progress() const { return last_progress_; }
   IoStatus failure() const { return failure_; }
+  // What was seen of a stream; null if the answer was none, or could not be read.
+  const UsageFilter* stream_usage() const { return reads_ && events_ ? &filter_ : nullptr; }
 
  private:
   static constexpr size_t kMaxPieces = 16;
@@ -71,9 +79,11 @@ class AnswerRelay {
   bool Decode();
   void Hold();
   Screening Screen();
+  bool PiecesPass();
   void ChooseOutput();
   size_t Gather(std::array<iovec, kMaxPieces + 4>& parts, const ChunkPrefix& prefix);
   void Account(TimePoint now);
+  void TellUsage();
   Screening Examine();
   TimePoint ReadDeadline() const;
 
@@ -83,14 +93,21 @@ class AnswerRelay {
   AnswerWatcher& watcher_;
   const Patience patience_;
   const Kind kind_;
-  bool events_;       // a text/event-stream
+  const bool events_;        // a text/event-stream
+  const bool reads_;         // what it says about usage
+  const bool takes_out_;     // what it says about usage
+  const bool keeps_length_;  // that the worker gave it
   bool chunked_out_;  // framed by us; else by the worker's length, or by the end of the connection
 
   TextBuilder head_;
   std::array<std::string_view, kMaxPieces> pieces_;  // body bytes, in the worker's buffer
   size_t piece_count_ = 0;
-  size_t decoded_ = 0;   // bytes of that buffer they came from
+  size_t decoded_ = 0;       // bytes of that buffer they came from
+  UsageFilter filter_;       // of a stream
+  JsonMemberFinder finder_;  // in a whole answer
+  bool told_usage_ = false;
   std::string held_;     // body bytes that could not be shown when they came
+  size_t torn_ = 0;      // of held_, from its beginning: no event ends in them
   size_t showable_ = 0;  // of held_, when that is what goes out
   bool direct_ = true;   // the pieces go out as they are
   size_t sending_ = 0;   // body bytes that go out now

@@ -84,6 +84,7 @@ void WriteFeed(JsonWriter& w, const FeedStatus& feed, const FleetSnapshot& fleet
   w.Key("rank").Unsigned(feed.dp_rank.load(std::memory_order_relaxed));
   w.Key("source").String(feed.source);
   w.Key("connected").Bool(feed.connected.load(std::memory_order_relaxed));
+  w.Key("reach").String(Name(feed.reach.load(std::memory_order_relaxed)));
   const int64_t sequence = feed.last_sequence.load(std::memory_order_relaxed);
   w.Key("last_sequence");
   sequence < 0 ? w.Null() : w.Int(sequence);
@@ -250,6 +251,10 @@ void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
                static_cast<double>(index.memory().bytes()));
   out.AddGauge("kv_router_index_max_bytes", "What it may hold at most", {},
                static_cast<double>(index.memory().limit()));
+  constexpr std::string_view kLag = "kv_router_event_lag_seconds";
+  constexpr std::string_view kLagHelp = "How late KV events are";
+  out.AddHistogram(kLag, kLagHelp, {{"from", "timestamp"}}, feeds.lag_by_timestamp.Snapshot());
+  out.AddHistogram(kLag, kLagHelp, {{"from", "first_byte"}}, feeds.lag_after_first_byte.Snapshot());
   for (const auto& feed : feeds.All()) {
     if (fleet.Find(feed->worker) == nullptr) continue;  // it has left, and its stream soon will
     const Labels labels = {

@@ -50,6 +50,21 @@ void WriteWeights(JsonWriter& w, const Weights& weights) {
   w.Key("router_temperature").Number(weights.temperature).EndObject();
 }
 
+// Null before the answer has ended.
+void WriteWaste(JsonWriter& w, const Decision& decision) {
+  w.Key("wasted_tokens");
+  if (!decision.served) {
+    w.Null();
+    return;
+  }
+  w.BeginObject();
+  for (size_t i = 0; i < kWasteCauses; ++i) {
+    if (decision.waste.tokens[i] == 0) continue;
+    w.Key(Name(static_cast<WasteCause>(i))).Unsigned(decision.waste.tokens[i]);
+  }
+  w.EndObject();
+}
+
 std::string_view DepthsFrom(const Decision& decision) {
   if (!decision.tokens_known) return "nothing: the prompt's tokens are not known";
   return decision.events ? "events" : "own decisions";
@@ -95,6 +110,9 @@ void WriteDecisionMembers(JsonWriter& w, const Decision& decision, const FleetSn
   w.Key("cached_tokens").Unsigned(decision.cached_tokens());
   w.Key("believed_tokens").Unsigned(decision.rank().believed);
   w.Key("cost").Number(decision.price().cost).Key("margin").Number(decision.margin);
+  w.Key("found_tokens");
+  decision.found ? w.Unsigned(*decision.found) : w.Null();
+  WriteWaste(w, decision);
   // The cheapest first.
   std::vector<size_t> order(decision.ranks.size());
   std::iota(order.begin(), order.end(), 0);

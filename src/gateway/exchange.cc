@@ -8,6 +8,16 @@
 #include "gateway/token_body.h"
 
 namespace fathom {
+namespace {
+
+iovec PartOf(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
+
+UsageQuestion::Policy UsagePolicy(const Selection& selection, const GatewayOptions& options) {
+  if (!selection.by_prompt()) return UsageQuestion::Policy::kIgnore;
+  return options.ask_usage ? UsageQuestion::Policy::kMayAsk : UsageQuestion::Policy::kOnlyRead;
+}
+
+}  // namespace
 
 Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
                    const RequestFields& fields, std::string_view body)
@@ -21,6 +31,7 @@ Exchange::Exchange(Gateway& gateway, ServerConnection& client, Route route,
       give_up_at_(client.request_started() + context_.options.request_timeout),
       request_id_(RequestIdOf(client.head(), gateway.ids_, made_id_)),
       selection_(gateway.router_, client.head(), route, fields, request_id_),
+      usage_(route, fields, UsagePolicy(selection_, context_.options)),
       asked_at_(loop_.now()) {
   next_ = gateway.exchanges_;
   if (next_ != nullptr) next_->link_ = &next_;
@@ -211,6 +222,17 @@ Task<Exchange::Outcome> Exchange::Attempt(Worker& worker) {
       outcome = co_await asking;
     }
   }
+  // An engine may not know what we asked it, and the client has not.
+  if (outcome == Outcome::kFailed && failure_->reason == RetryReason::kQuestion && !client_left_) {
+    usage_.Drop();
+    context_.metrics.Retries(RetryReason::kQuestion).Add();
+    auto connecting = Connect(worker);
+    outcome = co_await connecting;
+    if (outcome == Outcome::kOk) {
+      auto asking = Ask(worker);
+      outcome = co_await asking;
+    }
+  }
   if (client_left_) outcome = Outcome::kClientLeft;
   if (outcome == Outcome::kFailed) BlameWorker(worker);
   connection_.reset();
@@ -273,11 +295,18 @@ Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
   connection_->BeginAnswer();
   answer_started_ = false;
   asked_at_ = loop_.now();
-  const std::string_view body = BodyFor(worker);
-  BuildRequestHead(worker, body.size());
-  std::array<iovec, 2> parts = {iovec{request_head_.data(), request_head_.size()},
-                                iovec{const_cast<char*>(body.data()), body.size()}};
-  const size_t whole = request_head_.size() + body.size();
+  usage_.Consider(worker.usage);
+  std::array<std::string_view, 3> body = {BodyFor(worker)};
+  if (usage_.asks()) {
+    body = WithUsageQuestion(body[0], fields_);
+    context_.metrics.usage_asked.Add();
+  }
+  const size_t body_bytes = body[0].size() + body[1].size() + body[2].size();
+  BuildRequestHead(worker, body_bytes);
+  std::array<iovec, 4> every = {PartOf(request_head_.text()), PartOf(body[0]), PartOf(body[1]),
+                                PartOf(body[2])};
+  const std::span<iovec> parts(every.data(), usage_.asks() ? 4 : 2);
+  const size_t whole = request_head_.size() + body_bytes;
   const TimePoint deadline = Deadline(context_.options.idle_timeout);
   // A worker that answers before it has read everything (413, say) will not read the rest.
   const IoResult sent = co_await connection_->socket().WriteUntilInput(parts, deadline);
@@ -294,6 +323,11 @@ Task<Exchange::Outcome> Exchange::Ask(Worker& worker) {
     const auto parsed = connection_->ParseHead(false);
     if (!parsed) co_return FailWith(IoStatus::kError);
     complete = *parsed;
+  }
+  const int status = connection_->head().status;
+  usage_.Answered(status);
+  if (usage_.MayBeToBlame(status)) {
+    co_return FailWith({RetryReason::kQuestion, status, "worker_failed", "the worker refused it"});
   }
   if (WantsAnotherWorker(worker)) co_return Outcome::kFailed;
   auto relaying = Relay(worker);
@@ -326,7 +360,8 @@ Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
                                        context_.options.idle_timeout, give_up_at_};
   const bool completion = route_ == Route::kChat || route_ == Route::kCompletions;
   AnswerRelay relay(client_, *connection_, context_.metrics, selection_, patience,
-                    completion ? AnswerRelay::Kind::kCompletion : AnswerRelay::Kind::kOther);
+                    completion ? AnswerRelay::Kind::kCompletion : AnswerRelay::Kind::kOther,
+                    usage_.wish());
   relay_ = &relay;
   BuildAnswerHeaders(worker);
   auto running = relay.Run(request_head_.text());
@@ -352,6 +387,7 @@ Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
     co_await breaking;
     co_return Outcome::kOk;
   }
+  if (const UsageFilter* const seen = relay.stream_usage()) usage_.Learn(*seen);
   if (status < 500) worker.breaker.OnSuccess();
   if (sent_whole_ && connection_->Reusable()) {
     gateway_.pool_.Put(worker.id(), std::move(connection_));
@@ -414,9 +450,12 @@ void Exchange::BuildRequestHead(const Worker& worker, size_t body_bytes) {
         if (context_.api_keys.required() && EqualsIgnoreCase(header.name, KeyRing::kApiKeyHeader)) {
           continue;
         }
+        if (usage_.asks() && EqualsIgnoreCase(header.name, "accept-encoding")) continue;
     }
     request_head_.Add(header.name, ": ", header.value, "\r\n");
   }
+  // What is to be taken out must be readable.
+  if (usage_.asks()) request_head_.Add("accept-encoding: identity\r\n");
   if (own_key) request_head_.Add("authorization: Bearer ", spec.api_key, "\r\n");
   if (selection_.names_rank()) {
     request_head_.Add("x-data-parallel-rank: ", Decimal(selection_.dp_rank()).text(), "\r\n");

@@ -18,6 +18,7 @@
 #include "gateway/gateway.h"
 #include "gateway/request_fields.h"
 #include "gateway/selection.h"
+#include "gateway/usage_question.h"
 #include "http/client_connection.h"
 
 namespace fathom {
@@ -85,6 +86,7 @@ class Exchange final : private HangupWatcher {
   std::array<char, 32> made_id_;
   const std::string_view request_id_;
   Selection selection_;
+  UsageQuestion usage_;
   std::optional<Failure> failure_;
 
   std::unique_ptr<ClientConnection> connection_;

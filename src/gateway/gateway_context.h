@@ -13,6 +13,7 @@
 #include "fleet/block_sizes.h"
 #include "fleet/feed_board.h"
 #include "fleet/fleet.h"
+#include "fleet/trust_keeper.h"
 #include "gateway/admission.h"
 #include "gateway/dispatch_queue.h"
 #include "gateway/gateway_metrics.h"
@@ -61,6 +62,8 @@ struct GatewayOptions {
   size_t tokenize_threads = 1;
   bool forward_tokens = false;
   bool literal_user_text = false;
+  bool ask_usage = true;
+  bool ready_when_trusted = false;
 };
 
 struct GatewayContext {
@@ -110,11 +113,12 @@ struct GatewayContext {
   // What is known of the workers' caches; null where nobody follows them.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;
-  const BlockSizes* sizes = nullptr;  // null: nobody has to agree on them
-  DnsWatch* dns_watch = nullptr;      // null: workers have URLs of their own only
-  std::atomic<int64_t> reading{0};    // requests whose bodies are on their way
-  std::atomic<bool> draining{false};  // set once, by the signal thread
-  SideWork side_work;                 // last: its jobs use what is above
+  const BlockSizes* sizes = nullptr;   // null: nobody has to agree on them
+  const TrustKeeper* trust = nullptr;  // null: caches are not looked at
+  DnsWatch* dns_watch = nullptr;       // null: workers have URLs of their own only
+  std::atomic<int64_t> reading{0};     // requests whose bodies are on their way
+  std::atomic<bool> draining{false};   // set once, by the signal thread
+  SideWork side_work;                  // last: its jobs use what is above
 };
 
 }  // namespace fathom

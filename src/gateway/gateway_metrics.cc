@@ -10,13 +10,18 @@ namespace {
 constexpr std::array<std::string_view, kRoutes> kRouteNames = {
     "chat", "completions", "embeddings", "responses", "other", "own"};
 constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
-    "connect", "broken", "timeout", "status", "busy", "aborted", "gone"};
+    "connect", "broken", "timeout", "status", "busy", "aborted", "gone", "question"};
 
 constexpr std::string_view kDecisions = "kv_router_decisions_total";
 constexpr std::string_view kDecisionsHelp =
     "Choices, by what the chosen rank had of the prompt: confirmed by KV events, only believed to "
     "be "
     "there, or nothing; or the tokens were not known, or requests of that kind have no prompt";
+constexpr std::string_view kErrors = "kv_router_prediction_error_tokens";
+constexpr std::string_view kErrorsHelp =
+    "By how many tokens what was predicted to be cached was over or under what was found";
+constexpr std::array kTokenCounts = {1.0,    16.0,    64.0,    256.0,   1024.0,
+                                     4096.0, 16384.0, 65536.0, 262144.0};
 constexpr std::string_view kStages = "kv_router_decision_stage_seconds";
 constexpr std::string_view kStagesHelp = "Time that a choice spends in each of its stages";
 
@@ -76,6 +81,11 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       queue_wait(registry.AddHistogram("kv_router_queue_wait_seconds",
                                        "Time that requests waited for a rank with room",
                                        kDurations)),
+      usage_asked(registry.AddCounter(
+          "kv_router_usage_asked_total",
+          "Streams whose engine the router asked for the usage, to take it out again")),
+      usage_seen(registry.AddCounter("kv_router_usage_seen_total",
+                                     "Answers that said how many tokens their prompt had")),
       registry_(registry),
       by_cache_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "cache"}})),
       by_belief_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "belief"}})),
@@ -86,9 +96,22 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       cached_tokens_(
           registry.AddCounter("kv_router_cached_tokens_total",
                               "Of these, cached on the chosen rank, as KV events had confirmed")),
+      predicted_(registry.AddCounter(
+          "kv_router_predicted_cached_tokens_total",
+          "Tokens that KV events said were cached, of requests whose engine told what it found")),
+      actual_(registry.AddCounter("kv_router_actual_cached_tokens_total",
+                                  "Tokens that the engines found cached, of the same requests")),
+      over_(registry.AddHistogram(kErrors, kErrorsHelp, kTokenCounts, {{"direction", "over"}})),
+      under_(registry.AddHistogram(kErrors, kErrorsHelp, kTokenCounts, {{"direction", "under"}})),
       hashing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "hash"}})),
       lookup_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "lookup"}})),
       choosing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "choose"}})) {
+  for (size_t i = 0; i < kWasteCauses; ++i) {
+    wasted_[i] = &registry.AddCounter(
+        "kv_router_wasted_prefill_tokens_total",
+        "Prompt tokens that were prefilled though their prefix was known somewhere, by why",
+        {{"cause", std::string(Name(static_cast<WasteCause>(i)))}});
+  }
   for (size_t i = 0; i < kRetryReasons; ++i) {
     retries_[i] = &registry.AddCounter("fathom_retries_total",
                                        "Requests sent to another worker after a first one failed",
@@ -126,6 +149,20 @@ void GatewayMetrics::Count(const Decision& decision, const Steering::Stages& sta
   hashing_.Observe(stages.hash);
   lookup_.Observe(stages.lookup);
   choosing_.Observe(stages.choose);
+}
+
+void GatewayMetrics::CountOutcome(uint32_t predicted, std::optional<uint32_t> found,
+                                  const Waste& waste) {
+  for (size_t i = 0; i < kWasteCauses; ++i) {
+    if (waste.tokens[i] > 0) wasted_[i]->Add(waste.tokens[i]);
+  }
+  if (!found) return;
+  predicted_.Add(predicted);
+  actual_.Add(*found);
+  // Histograms count time; a token is a second.
+  const bool over = predicted > *found;
+  (over ? over_ : under_)
+      .Observe(std::chrono::seconds(over ? predicted - *found : *found - predicted));
 }
 
 void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, size_t waiting,
@@ -177,14 +214,14 @@ void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out) {
                  labels, worker.breaker.open() ? 1 : 0);
     out.AddCounter("fathom_worker_requests_total", "Requests sent to a worker", labels,
                    static_cast<double>(worker.requests.Value()));
-    constexpr std::string_view kErrors = "fathom_worker_errors_total";
-    constexpr std::string_view kErrorsHelp = "What went wrong with a worker's answers";
-    out.AddCounter(kErrors, kErrorsHelp, kind("failed"),
+    constexpr std::string_view kWrong = "fathom_worker_errors_total";
+    constexpr std::string_view kWrongHelp = "What went wrong with a worker's answers";
+    out.AddCounter(kWrong, kWrongHelp, kind("failed"),
                    static_cast<double>(worker.failures.Value()));
-    out.AddCounter(kErrors, kErrorsHelp, kind("aborted"),
+    out.AddCounter(kWrong, kWrongHelp, kind("aborted"),
                    static_cast<double>(worker.aborted.Value()));
-    out.AddCounter(kErrors, kErrorsHelp, kind("busy"), static_cast<double>(worker.busy.Value()));
-    out.AddCounter(kErrors, kErrorsHelp, kind("broken_stream"),
+    out.AddCounter(kWrong, kWrongHelp, kind("busy"), static_cast<double>(worker.busy.Value()));
+    out.AddCounter(kWrong, kWrongHelp, kind("broken_stream"),
                    static_cast<double>(worker.broken_streams.Value()));
   }
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "fleet/fleet.h"
@@ -17,8 +18,17 @@ enum class Route : uint8_t { kChat, kCompletions, kEmbeddings, kResponses, kOthe
 constexpr size_t kRoutes = 6;
 std::string_view Name(Route route);
 
-enum class RetryReason : uint8_t { kConnect, kBroken, kTimeout, kStatus, kBusy, kAborted, kGone };
-constexpr size_t kRetryReasons = 7;
+enum class RetryReason : uint8_t {
+  kConnect,
+  kBroken,
+  kTimeout,
+  kStatus,
+  kBusy,
+  kAborted,
+  kGone,
+  kQuestion,  // it may not know what we asked it
+};
+constexpr size_t kRetryReasons = 8;
 std::string_view Name(RetryReason reason);
 
 class GatewayMetrics {
@@ -43,12 +53,16 @@ class GatewayMetrics {
   // About choices by prompt.
   // A retry's decision is one more, but its prompt was counted before.
   void Count(const Decision& decision, const Steering::Stages& stages, bool first);
+  // What became of one: what was predicted, and what the engine says it found.
+  void CountOutcome(uint32_t predicted, std::optional<uint32_t> found, const Waste& waste);
   Counter& without_prompt;
   Counter& forwarded_as_tokens;
   Counter& not_literal;
   Counter& queued;
   Counter& queue_timeouts;
   Histogram& queue_wait;
+  Counter& usage_asked;
+  Counter& usage_seen;
 
  private:
   static constexpr size_t kStatuses = 600;
@@ -63,6 +77,11 @@ class GatewayMetrics {
   Counter& without_tokens_;
   Counter& prompt_tokens_;
   Counter& cached_tokens_;
+  Counter& predicted_;
+  Counter& actual_;
+  Histogram& over_;
+  Histogram& under_;
+  std::array<Counter*, kWasteCauses> wasted_{};
   Histogram& hashing_;
   Histogram& lookup_;
   Histogram& choosing_;

@@ -46,10 +46,16 @@ void WriteReport(JsonWriter& w, const WorkerReport& reported) {
   published ? w.Number(Seconds(std::chrono::steady_clock::now() - *published)) : w.Null();
 }
 
+TrustKeeper::Standing StandingOf(const GatewayContext& context, WorkerId worker, uint32_t rank) {
+  if (context.trust != nullptr) return context.trust->StandingOf(worker, rank);
+  const BlockSizes::RankStanding agreed = context.sizes->StandingOf(worker, rank);
+  return {.trust = agreed.trust, .words = agreed.words};
+}
+
 // `feed` is null where nobody follows the rank's events.
-void WriteRank(JsonWriter& w, const BlockSizes& sizes, const Member& member, uint32_t rank,
+void WriteRank(JsonWriter& w, const GatewayContext& context, const Member& member, uint32_t rank,
                const FeedStatus* feed) {
-  const BlockSizes::RankStanding standing = sizes.StandingOf(member.worker->id(), rank);
+  const TrustKeeper::Standing standing = StandingOf(context, member.worker->id(), rank);
   const bool ill = standing.trust.cause == TrustCause::kUnhealthy;
   const int64_t heard = feed == nullptr ? 0 : feed->last_event.load(std::memory_order_relaxed);
   w.BeginObject().Key("rank").Unsigned(rank).Key("trust").String(Name(standing.trust.state));
@@ -57,6 +63,10 @@ void WriteRank(JsonWriter& w, const BlockSizes& sizes, const Member& member, uin
   w.Key("since").String(WallTime(standing.trust.since));
   WriteText(w, "evidence", ill ? member.cause : standing.words.evidence);
   WriteText(w, "fix", standing.words.fix);
+  w.Key("cost_tokens").Unsigned(standing.cost);
+  w.Key("credit").BeginObject();
+  w.Key("plain").Number(standing.credit[0]).Key("adapter").Number(standing.credit[1]);
+  w.Key("salted").Number(standing.credit[2]).EndObject();
   WriteText(w, "events", feed == nullptr ? "" : feed->source);
   w.Key("blocks").Unsigned(feed == nullptr ? 0 : feed->blocks.Get());
   w.Key("last_event_age_seconds");
@@ -65,9 +75,10 @@ void WriteRank(JsonWriter& w, const BlockSizes& sizes, const Member& member, uin
   w.EndObject();
 }
 
-void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, const Member& member) {
+void WriteSizes(JsonWriter& w, const GatewayContext& context, const Feeds& feeds,
+                const Member& member) {
   const WorkerId worker = member.worker->id();
-  const BlockSizeAgreement::Known known = sizes.SizeOf(worker);
+  const BlockSizeAgreement::Known known = context.sizes->SizeOf(worker);
   WriteKnown(w, "block_size", known.size);
   WriteText(w, "block_size_source", Name(known.source));
   w.Key("ranks").BeginArray();
@@ -75,9 +86,9 @@ void WriteSizes(JsonWriter& w, const BlockSizes& sizes, const Feeds& feeds, cons
   for (const auto& feed : feeds) {
     if (feed->worker != worker) continue;
     any = true;
-    WriteRank(w, sizes, member, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
+    WriteRank(w, context, member, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
   }
-  if (!any) WriteRank(w, sizes, member, 0, nullptr);
+  if (!any) WriteRank(w, context, member, 0, nullptr);
   w.EndArray();
 }
 
@@ -95,7 +106,7 @@ void WriteWorker(JsonWriter& w, const GatewayContext& context, const Feeds& feed
   w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
   w.Key("requests").Unsigned(worker.requests.Value());
   WriteReport(w, worker.report);
-  if (context.sizes != nullptr) WriteSizes(w, *context.sizes, feeds, member);
+  if (context.sizes != nullptr) WriteSizes(w, context, feeds, member);
   w.EndObject();
 }
 
@@ -123,7 +134,8 @@ std::string WhyNobody(const FleetSnapshot& fleet) {
 }
 
 // A rank whose events cannot be used costs prefill that need not be.
-bool AnyDoubted(const FleetSnapshot& fleet) {
+bool AnyDoubted(const GatewayContext& context, const FleetSnapshot& fleet) {
+  if (context.trust != nullptr) return !context.trust->AllDoubted().empty();
   return std::ranges::any_of(fleet.members(), [](const Member& member) {
     bool doubted = false;
     member.worker->ranks.ForEach([&](const Rank& rank) {
@@ -131,6 +143,14 @@ bool AnyDoubted(const FleetSnapshot& fleet) {
     });
     return doubted;
   });
+}
+
+std::string WhyDoubted(const std::vector<TrustKeeper::Doubted>& doubted) {
+  const TrustKeeper::Doubted& first = doubted.front();
+  return fmt::format(
+      "{} ranks are doubted (--ready-when trusted), rank {} of {} for {}; GET /health says what to "
+      "do",
+      doubted.size(), first.rank, first.url, Name(first.cause));
 }
 
 }  // namespace
@@ -154,13 +174,18 @@ Answer ReadyPage(const GatewayContext& context) {
                                 awaited, fleet->members().size(), Seconds(context.sizes->wait())));
   }
   if (fleet->routable() == 0) return NotReady("no worker is ready", WhyNobody(*fleet));
+  if (context.options.ready_when_trusted && context.trust != nullptr) {
+    if (const auto doubted = context.trust->AllDoubted(); !doubted.empty()) {
+      return NotReady("doubted", WhyDoubted(doubted));
+    }
+  }
   return {.body = R"({"status":"ready"})"};
 }
 
 Answer HealthPage(const GatewayContext& context, bool with_workers) {
   const auto fleet = context.fleet.Current();
   const size_t ready = fleet->routable();
-  const bool whole = ready == fleet->members().size() && !AnyDoubted(*fleet);
+  const bool whole = ready == fleet->members().size() && !AnyDoubted(context, *fleet);
   JsonWriter w;
   w.BeginObject().Key("status").String(ready == 0 ? "down" : whole ? "ok" : "degraded");
   w.Key("version").String(kVersion);

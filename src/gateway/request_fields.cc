@@ -31,8 +31,16 @@ void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
     fields.echo = member.value == "true";
   } else if (JsonKeyIs(member.key, "truncate_prompt_tokens")) {
     fields.truncate = member.value != "null";
+  } else if (JsonKeyIs(member.key, "n") || JsonKeyIs(member.key, "best_of")) {
+    fields.counts_otherwise |= member.value != "1" && member.value != "null";
+  } else if (JsonKeyIs(member.key, "prompt_logprobs")) {
+    fields.counts_otherwise |= member.value != "null";
+  } else if (JsonKeyIs(member.key, "use_beam_search")) {
+    fields.counts_otherwise |= member.value == "true";
   } else if (JsonKeyIs(member.key, "cache_salt")) {
     fields.cache_salt = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "stream_options")) {
+    fields.stream_options = member.value;
   } else if (JsonKeyIs(member.key, "input_ids")) {
     fields.input_ids = UnlessNull(member.value);
   } else if (JsonKeyIs(member.key, "prompt_token_ids")) {

@@ -56,9 +56,13 @@ struct RequestFields {
   bool stream = false;
   bool echo = false;      // the answer shall begin with the prompt
   bool truncate = false;  // the engine shall leave out the beginning of a long prompt
+  // Asks for something that makes an engine count its cached tokens in another way: several
+  // answers, or the probabilities of the prompt.
+  bool counts_otherwise = false;
   PromptFields parts;
   // JSON values, or empty.
   std::string_view cache_salt;
+  std::string_view stream_options;    // as it stands, also null
   std::string_view input_ids;         // a chat's tokens, for SGLang
   std::string_view prompt_token_ids;  // the same for TensorRT-LLM
 };

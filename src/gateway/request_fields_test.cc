@@ -115,5 +115,14 @@ TEST(RequestFields, RefuseABodyThatIsNotOneJsonObject) {
   }
 }
 
+TEST(RequestFields, KeepsTheLastStreamOptionsAsTheyStandAlsoNull) {
+  const auto read = [](std::string_view body) {
+    return std::string(ReadRequestFields(body)->stream_options);
+  };
+  EXPECT_EQ(read(R"({"stream":true})"), "");
+  EXPECT_EQ(read(R"({"stream_options":null})"), "null");
+  EXPECT_EQ(read(R"({"stream_options":null,"stream\u005foptions": {"a":1} })"), R"({"a":1})");
+}
+
 }  // namespace
 }  // namespace fathom

@@ -19,6 +19,33 @@ bool CanBeTold(const Worker& worker) {
   return worker.ranks.several() && worker.report.engine() != EngineKind::kTrtllm;
 }
 
+bool IsExact(const PromptTokens& prompt) {
+  return prompt.from != TokensFrom::kPartial && prompt.from != TokensFrom::kNone && !prompt.inexact;
+}
+
+// Several prompts in one request: their cached tokens are counted together.
+bool HasSeveralPrompts(std::string_view prompt) {
+  if (!prompt.starts_with('[')) return false;
+  const size_t first = prompt.find_first_not_of(" \t\r\n", 1);
+  return first != std::string_view::npos && (prompt[first] == '"' || prompt[first] == '[');
+}
+
+// Whether what the engine says of cached tokens is about the rank that was chosen, and this prompt.
+bool IsComparable(const Worker& worker, const RequestFields& fields) {
+  const bool certain = CanBeTold(worker) || !worker.ranks.several();
+  return certain && !fields.counts_otherwise && !fields.echo &&
+         !HasSeveralPrompts(fields.parts.prompt);
+}
+
+// An engine that found more than there was is not believed.
+std::optional<uint32_t> FoundBy(const EngineUsage& usage) {
+  constexpr uint64_t kMost = 1u << 30;
+  if (!usage.cached_tokens || *usage.cached_tokens > std::min(usage.prompt_tokens, kMost)) {
+    return std::nullopt;
+  }
+  return static_cast<uint32_t>(*usage.cached_tokens);
+}
+
 }  // namespace
 
 void ListPlaces(std::span<const Member* const> eligible, std::optional<uint32_t> wanted,
@@ -136,8 +163,14 @@ RouteQuestion Selection::Question() const {
           .seed = prompt_.seed,
           .known = prompt_.known,
           .prompt_tokens = static_cast<uint32_t>(prompt_.prompt_tokens),
+          .space = Space(),
           .queued = context_.dispatch.Waiting(fields_.model),
           .weights = weights_};
+}
+
+PromptSpace Selection::Space() const {
+  if (!fields_.cache_salt.empty()) return PromptSpace::kSalted;
+  return fleet_->IsAdapter(fields_.model) ? PromptSpace::kAdapter : PromptSpace::kPlain;
 }
 
 // The decision is null if no rank has room, or nobody can serve the request at all.
@@ -231,6 +264,7 @@ Worker* Selection::Book(const Steering::Choice& choice, Duration waited) {
   if (tried_.empty() && PromptReader::HasMoreToKeep(prompt_)) {
     router_.prompts.Keep(prompt_, router_.steering.Keys(Question()));
   }
+  usage_.reset();
   booked_.emplace(router_.steering, choice, Question(), answer, loop_.now());
   pieces_ = 0;
   dp_rank_ = choice.place.rank->number;
@@ -240,10 +274,22 @@ Worker* Selection::Book(const Steering::Choice& choice, Duration waited) {
   context_.metrics.Count(decision, router_.steering.stages(), tried_.empty());
   if (waited > Duration::zero()) context_.metrics.queue_wait.Observe(waited);
   context_.steering.ring.Keep(decision);
+  Testify(choice);
   if (context_.options.log_selections && context_.log.Enabled(LogLevel::kInfo)) {
     context_.log.Info(SelectionLine(decision), {{"request_id", request_id_}});
   }
   return choice.place.worker;
+}
+
+// Where caches are followed and the prompt is known, the request can bear witness.
+void Selection::Testify(const Steering::Choice& choice) {
+  if (context_.cache_index == nullptr || prompt_.tokens.empty()) return;
+  const RequestWitness::About about{.fleet = *fleet_,
+                                    .model = fields_.model,
+                                    .exact = IsExact(prompt_),
+                                    .comparable = IsComparable(*choice.place.worker, fields_),
+                                    .narrowed = !choice.decision->narrowed_by.empty()};
+  witness_.emplace(context_, router_.steering, choice, Question(), about, loop_.now());
 }
 
 std::span<const TokenId> Selection::TokensFor(const Worker& worker) const {
@@ -272,6 +318,10 @@ void Selection::Release() {
   if (pieces_ > 0) booked_->Grow(pieces_);
   booked_->Release(loop_.now());
   booked_.reset();
+  if (witness_) {
+    witness_->End(usage_ ? FoundBy(*usage_) : std::nullopt, loop_.now());
+    witness_.reset();
+  }
   context_.dispatch.Wake();
 }
 
@@ -284,6 +334,7 @@ void Selection::Cancel() {
 void Selection::OnFirstByte(int status) {
   if (!booked_ || status >= 300) return;
   booked_->FirstByte(loop_.now());
+  if (witness_) witness_->FirstByte(loop_.now());
   prompt_ = {};  // nobody else will be asked any more
   context_.dispatch.Wake();
 }

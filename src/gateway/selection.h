@@ -18,6 +18,7 @@
 #include "gateway/dispatch_queue.h"
 #include "gateway/loop_router.h"
 #include "gateway/request_fields.h"
+#include "gateway/request_witness.h"
 #include "http/server_connection.h"
 #include "routing/reservation.h"
 
@@ -73,6 +74,7 @@ class Selection final : public AnswerWatcher {
 
   void OnFirstByte(int status) override;
   void OnPiece() override;
+  void OnUsage(const EngineUsage& usage) override { usage_ = usage; }
 
  private:
   bool FindEligible();
@@ -84,6 +86,8 @@ class Selection final : public AnswerWatcher {
   void Explain(Decision& decision) const;
   Worker* Book(const Steering::Choice& choice, Duration waited);
   RouteQuestion Question() const;
+  PromptSpace Space() const;
+  void Testify(const Steering::Choice& choice);
 
   LoopRouter& router_;
   GatewayContext& context_;
@@ -104,11 +108,13 @@ class Selection final : public AnswerWatcher {
   DispatchQueue::Waiter* waiting_ = nullptr;
   bool cancelled_ = false;
   std::optional<Reservation> booked_;
-  uint32_t pieces_ = 0;  // since the load last heard of them
+  std::optional<RequestWitness> witness_;  // while it is booked, where events are followed
+  uint32_t pieces_ = 0;                    // since the load last heard of them
 
   bool names_rank_ = false;
   uint32_t dp_rank_ = 0;
   std::optional<uint32_t> cached_tokens_;
+  std::optional<EngineUsage> usage_;
 };
 
 // Every rank of the workers that may get the request, into `places`. With `wanted`, only ranks of

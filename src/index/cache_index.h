@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "index/lost_blocks.h"
 #include "index/prefix_index.h"
 #include "tokens/prefix_keys.h"
 
@@ -22,7 +23,11 @@ class CacheIndex {
   // More kinds of blocks than a sane fleet has. They are not given back.
   static constexpr size_t kMostShapes = 128;
 
-  CacheIndex(size_t max_bytes, uint64_t secret) : meter_(max_bytes), secret_(secret) {}
+  // With `lost_bytes` other than 0 it also remembers what is not there any more.
+  CacheIndex(size_t max_bytes, uint64_t secret, size_t lost_bytes = 0)
+      : lost_(lost_bytes == 0 ? nullptr : std::make_unique<LostBlocks>(lost_bytes)),
+        meter_(max_bytes),
+        secret_(secret) {}
   ~CacheIndex();
   CacheIndex(const CacheIndex&) = delete;
   CacheIndex& operator=(const CacheIndex&) = delete;
@@ -38,10 +43,13 @@ class CacheIndex {
 
   Epochs& epochs() { return epochs_; }
   const MemoryMeter& memory() const { return meter_; }
+  // Null: it is not remembered.
+  LostBlocks* lost() const { return lost_.get(); }
 
  private:
   PrefixIndex* Find(BlockShape shape);  // mutex_ held; makes it if it can
 
+  const std::unique_ptr<LostBlocks> lost_;
   MemoryMeter meter_;  // outlives the epochs, which still free memory in the end
   Epochs epochs_;
   const uint64_t secret_;
@@ -58,7 +66,8 @@ class CacheReader {
   struct Found {
     RankLabel rank;
     uint32_t block_size = 0;
-    uint64_t held = 0;  // tokens of all prompts
+    bool pairs = false;  // BlockShape's
+    uint64_t held = 0;   // tokens of all prompts
     // Leading tokens of the prompt in this tier or a faster one, as many as a request would save.
     std::array<size_t, kTiers> tokens{};
   };
@@ -70,15 +79,38 @@ class CacheReader {
   // The keys of the prompt that the last Match() was about, all of them.
   void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys);
 
+  // Of that prompt: leading tokens that were computed once, where that is more than anybody holds
+  // now; and what became of the last of them.
+  struct Lost {
+    size_t tokens = 0;
+    LostBlocks::Loss loss;
+  };
+  Lost FindLost(std::span<const TokenId> tokens, uint64_t seed, const KnownPrefix& known = {});
+
+  // Of that prompt, the keys of its blocks of this shape, from block `from` on.
+  std::span<const uint64_t> KeysOf(std::span<const TokenId> tokens, uint64_t seed, BlockShape shape,
+                                   size_t from, const KnownPrefix& known = {});
+
  private:
   const CacheIndex& index_;
-  struct Cohort {
-    explicit Cohort(const PrefixIndex& index) : reader(index) {}
-    IndexReader reader;
-    std::vector<uint64_t> keys;
-    size_t made = 0;  // of them, for the last prompt
+  // The keys of the last prompt, as far as they were needed.
+  struct Keys {
+    BlockShape shape;
+    std::vector<uint64_t> storage;
+    size_t made = 0;
+    size_t deepest = 0;  // blocks that somebody holds of it
+
+    KeyChain Chain(std::span<const TokenId> tokens, uint64_t seed, const KnownPrefix& known);
   };
+  struct Cohort {
+    explicit Cohort(const PrefixIndex& index) : reader(index), keys{.shape = index.shape()} {}
+    IndexReader reader;
+    Keys keys;
+  };
+  Keys& KeysFor(BlockShape shape);
+
   std::vector<std::unique_ptr<Cohort>> cohorts_;  // one per shape
+  std::vector<std::unique_ptr<Keys>> others_;     // of shapes that only lost blocks have
   std::vector<Found> found_;
 };
 

@@ -128,5 +128,151 @@ TEST_F(CacheIndexTest, ARankThatComesBackWithOtherBlocksLeavesNoneOfTheOldOnes) 
   for (size_t i = 0; i < index_.shapes(); ++i) EXPECT_EQ(index_.at(i).CountBlocks(), 0u);
 }
 
+// --- what is not there any more -----------------------------------------------------------------
+
+class LostPrefixTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kSize = 4;
+
+  static std::vector<uint64_t> KeysOf(std::span<const TokenId> tokens, BlockShape shape) {
+    std::vector<uint64_t> keys;
+    KeyChain(tokens, shape, kKeySeed, keys).All();
+    keys.resize(shape.BlocksIn(tokens.size()));
+    return keys;
+  }
+  void Store(RankHoldings& rank, std::span<const TokenId> tokens) {
+    const auto keys = KeysOf(tokens, rank.shape());
+    rank.Store({.hashes = keys, .tokens = tokens.first(keys.size() * rank.shape().size)}, {});
+  }
+  // Removes blocks of a prompt, from one on.
+  static void Remove(RankHoldings& rank, std::span<const TokenId> tokens, size_t from) {
+    const auto keys = KeysOf(tokens, rank.shape());
+    rank.Remove(std::span(keys).subspan(from), {});
+  }
+  CacheReader::Lost Lost(std::span<const TokenId> tokens) {
+    reader_.Match(tokens, kKeySeed);
+    return reader_.FindLost(tokens, kKeySeed);
+  }
+
+  CacheIndex index_{kPlenty, 7, 1 << 20};
+  Epochs::Seat seat_{index_.epochs()};
+  CacheReader reader_{index_};
+};
+
+TEST_F(LostPrefixTest, IsToldWithWhatBecameOfIt) {
+  const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
+  const auto prompt = Tokens(41);
+  Store(*rank, prompt);
+  EXPECT_EQ(Lost(prompt).tokens, 0u) << "it is all there";
+  index_.lost()->SetNow(TimePoint(std::chrono::seconds(9)));
+  Remove(*rank, prompt, 3);
+  const auto evicted = Lost(prompt);
+  EXPECT_EQ(evicted.tokens, 40u);
+  EXPECT_EQ(evicted.loss.how, LostHow::kEvicted);
+  EXPECT_EQ(evicted.loss.owner, LostBlocks::OwnerOf(1, 0));
+  EXPECT_EQ(evicted.loss.second, 9u);
+  rank->Clear();
+  EXPECT_EQ(Lost(std::span(prompt).first(10)).tokens, 8u);
+  EXPECT_EQ(Lost(std::span(prompt).first(10)).loss.how, LostHow::kGone);
+  Store(*rank, prompt);
+  EXPECT_EQ(Lost(prompt).tokens, 0u) << "it is there again";
+}
+
+TEST_F(LostPrefixTest, ReachesBeyondWhatOthersHold) {
+  const auto a = index_.Open({1, 0}, {.size = kSize}, seat_);
+  const auto b = index_.Open({2, 0}, {.size = kSize}, seat_);
+  const auto prompt = Tokens(41);
+  Store(*a, prompt);
+  Store(*b, std::span(prompt).first(24));
+  Remove(*a, prompt, 0);
+  EXPECT_EQ(Lost(prompt).tokens, 40u);
+  EXPECT_EQ(Lost(std::span(prompt).first(25)).tokens, 0u) << "somebody has all of this";
+}
+
+TEST_F(LostPrefixTest, EndsWhereItsPromptEnds) {
+  const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
+  const auto prompt = Tokens(400);
+  for (const size_t blocks : {1, 2, 3, 5, 8, 13, 31, 32, 33, 64, 99}) {
+    Store(*rank, std::span(prompt).first(blocks * kSize));
+    Remove(*rank, std::span(prompt).first(blocks * kSize), 0);
+    EXPECT_EQ(Lost(prompt).tokens, blocks * kSize);
+  }
+  // The last token is always computed, and with it the rest of its block.
+  EXPECT_EQ(Lost(std::span(prompt).first(40)).tokens, 36u);
+  EXPECT_EQ(Lost(std::span(prompt).first(3)).tokens, 0u);
+  EXPECT_EQ(Lost(Tokens(400, 5000)).tokens, 0u);
+}
+
+TEST_F(LostPrefixTest, IsToldOfRanksThatLeftAndOfBlocksThatNobodyToldOf) {
+  const auto prompt = Tokens(33);
+  index_.Open({1, 0}, {.size = 8}, seat_).reset();
+  EXPECT_EQ(Lost(prompt).tokens, 0u);
+  constexpr BlockShape kOther{.size = 16};  // no rank has such blocks
+  index_.lost()->AddShape(kOther);
+  for (const uint64_t key : KeysOf(std::span(prompt).first(16), kOther)) {
+    index_.lost()->Add(key, LostHow::kSent, 5);
+  }
+  EXPECT_EQ(Lost(prompt).tokens, 16u);
+  EXPECT_EQ(Lost(prompt).loss.how, LostHow::kSent);
+  auto rank = index_.Open({1, 0}, {.size = 8}, seat_);
+  Store(*rank, prompt);
+  rank.reset();
+  EXPECT_EQ(Lost(prompt).tokens, 32u) << "the deeper one";
+  EXPECT_EQ(Lost(prompt).loss.how, LostHow::kGone);
+  // Of another prompt right after, nothing of the first is left over.
+  EXPECT_EQ(Lost(Tokens(33, 9000)).tokens, 0u);
+}
+
+TEST_F(LostPrefixTest, IsKeptApartByNamespace) {
+  const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
+  const auto prompt = Tokens(41);
+  Store(*rank, prompt);
+  Remove(*rank, prompt, 0);
+  const uint64_t salted = NamespaceSeed("", "pepper");
+  reader_.Match(prompt, salted);
+  EXPECT_EQ(reader_.FindLost(prompt, salted).tokens, 0u);
+}
+
+TEST_F(LostPrefixTest, IsFoundFromWhatAnEarlierPromptLeft) {
+  const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
+  const auto prompt = Tokens(81);
+  Store(*rank, prompt);
+  Remove(*rank, prompt, 0);
+  const auto keys = std::make_shared<PrefixKeys>();
+  reader_.Match(std::span(prompt).first(41), kKeySeed);
+  reader_.Keep(std::span(prompt).first(41), kKeySeed, *keys);
+  const KnownPrefix known{.keys = keys, .tokens = 41};
+  reader_.Match(prompt, kKeySeed, known);
+  EXPECT_EQ(reader_.FindLost(prompt, kKeySeed, known).tokens, 80u);
+}
+
+TEST_F(CacheIndexTest, TellsOfNothingLostWhereThatIsNotRemembered) {
+  const auto rank = Open(1, 4);
+  const auto prompt = Tokens(41);
+  Store(*rank, prompt);
+  rank->Clear();
+  reader_.Match(prompt, kKeySeed);
+  EXPECT_EQ(index_.lost(), nullptr);
+  EXPECT_EQ(reader_.FindLost(prompt, kKeySeed).tokens, 0u);
+}
+
+// Whatever was asked before, and whether ranks have such blocks or not.
+TEST_F(CacheIndexTest, MakesTheKeysOfAPromptFromAnyBlockOn) {
+  const auto rank = Open(1, 4);
+  for (const auto& prompt : {Tokens(41), Tokens(13, 500), Tokens(3), Tokens(81)}) {
+    reader_.Match(prompt, kKeySeed);
+    for (const BlockShape shape :
+         {BlockShape{.size = 4}, {.size = 16}, {.size = 4, .pairs = true}}) {
+      std::vector<uint64_t> expected;
+      KeyChain(prompt, shape, kKeySeed, expected).All();
+      for (const size_t from : {0, 2, 1000}) {
+        const auto keys = reader_.KeysOf(prompt, kKeySeed, shape, from);
+        const auto rest = std::span(expected).subspan(std::min(from, expected.size()));
+        EXPECT_TRUE(std::ranges::equal(keys, rest)) << shape.size << " from " << from;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fathom

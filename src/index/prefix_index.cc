@@ -6,11 +6,13 @@
 
 namespace fathom {
 
-PrefixIndex::PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret)
+PrefixIndex::PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret,
+                         LostBlocks* lost)
     : shape_(shape),
       epochs_(epochs),
       meter_(meter),
       secret_(secret),
+      lost_(lost),
       labels_(std::make_unique<Labelled[]>(kMostRanks)) {}
 
 PrefixIndex::~PrefixIndex() {
@@ -35,7 +37,7 @@ std::unique_ptr<RankHoldings> PrefixIndex::AddRank(RankLabel label, Epochs::Seat
   labels_[rank].dp_rank.store(label.dp_rank, std::memory_order_relaxed);
   labels_[rank].here.store(true, std::memory_order_release);
   ranks_.fetch_add(1, std::memory_order_relaxed);
-  return std::unique_ptr<RankHoldings>(new RankHoldings(*this, rank, seat));
+  return std::unique_ptr<RankHoldings>(new RankHoldings(*this, rank, label, seat));
 }
 
 std::optional<RankLabel> PrefixIndex::Label(uint32_t rank) const {

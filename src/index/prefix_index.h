@@ -28,6 +28,7 @@
 
 #include "index/bank.h"
 #include "index/epochs.h"
+#include "index/lost_blocks.h"
 #include "index/memory_meter.h"
 #include "index/rank_holdings.h"
 #include "tokens/key_chain.h"
@@ -53,7 +54,9 @@ class PrefixIndex {
   static constexpr size_t kMostRanks = 16384;
 
   // The epochs and the meter outlive it, and the meter outlives the epochs.
-  PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret);
+  // `lost` hears of blocks that leave; null: nobody does.
+  PrefixIndex(BlockShape shape, Epochs& epochs, MemoryMeter& meter, uint64_t secret,
+              LostBlocks* lost = nullptr);
   ~PrefixIndex();
   PrefixIndex(const PrefixIndex&) = delete;
   PrefixIndex& operator=(const PrefixIndex&) = delete;
@@ -103,6 +106,7 @@ class PrefixIndex {
   Epochs& epochs_;
   MemoryMeter& meter_;
   const uint64_t secret_;
+  LostBlocks* const lost_;
   std::mutex mutex_;
   std::array<std::atomic<Bank*>, kMostBanks> banks_{};  // the first bank_count_ are set
   std::atomic<size_t> bank_count_{0};

@@ -14,8 +14,13 @@ constexpr size_t kRenew = 256;
 
 }  // namespace
 
-RankHoldings::RankHoldings(PrefixIndex& index, uint32_t rank, Epochs::Seat& seat)
-    : index_(index), seat_(seat), shape_(index.shape()), rank_(rank), orphans_(index.meter_) {
+RankHoldings::RankHoldings(PrefixIndex& index, uint32_t rank, RankLabel label, Epochs::Seat& seat)
+    : index_(index),
+      seat_(seat),
+      shape_(index.shape()),
+      rank_(rank),
+      owner_(LostBlocks::OwnerOf(label.worker, label.dp_rank)),
+      orphans_(index.meter_) {
   ForgetNamespaces();
 }
 
@@ -262,7 +267,18 @@ void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node
   if (lane.ledger.has_children(node)) Announce(lane, false);
   if (lane.ledger.RemoveCopy(hash, node) != BlockLedger::Left::kCopies) {
     bank_->table.Clear(key, lane.bit);
+    Lose(lane, key, LostHow::kEvicted);
   }
+}
+
+// Of a block that lies in several places, the one that matters most speaks for it.
+void RankHoldings::Lose(const Lane& lane, uint64_t key, LostHow how) const {
+  if (index_.lost_ != nullptr && lane.tracked()) index_.lost_->Add(key, how, owner_);
+}
+
+std::optional<uint64_t> RankHoldings::KeyOf(uint64_t hash) const {
+  const Origin origin = OriginOf(hash, nullptr);
+  return origin.found ? std::optional(origin.key) : std::nullopt;
 }
 
 void RankHoldings::Move(uint64_t hash, CachePart from, Tier to) {
@@ -292,7 +308,10 @@ void RankHoldings::Move(uint64_t hash, CachePart from, Tier to) {
 void RankHoldings::Clear() {
   const Epochs::Pin pin(seat_);
   for (const auto& lane : lanes_) {
-    lane->ledger.ForEachHeld([&](uint64_t key) { bank_->table.Clear(key, lane->bit); });
+    lane->ledger.ForEachHeld([&](uint64_t key) {
+      bank_->table.Clear(key, lane->bit);
+      Lose(*lane, key, LostHow::kGone);
+    });
     counters_.removed.Add(lane->ledger.held_blocks());
     lane->ledger.Reset();
     lane->irregular = false;
@@ -319,6 +338,7 @@ size_t RankHoldings::ForgetLeaves(size_t blocks) {
     const BlockLedger::Victim victim = (*largest)->ledger.ForgetALeaf();
     if (!victim.found) break;
     bank_->table.Clear(victim.key, (*largest)->bit);
+    Lose(**largest, victim.key, LostHow::kForgotten);
   }
   counters_.evicted.Add(forgotten);
   return forgotten;

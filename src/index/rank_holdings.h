@@ -22,12 +22,14 @@
 #include "base/clock.h"
 #include "index/bank.h"
 #include "index/block_ledger.h"
+#include "index/lost_blocks.h"
 #include "index/orphan_shed.h"
 #include "index/stored_run.h"
 
 namespace fathom {
 
 class PrefixIndex;
+struct RankLabel;
 
 // Since the rank came. Written by one thread, read by any: plain counts that order nothing else.
 class IndexCount {
@@ -83,6 +85,8 @@ class RankHoldings {
   const BlockShape& shape() const { return shape_; }
   uint32_t rank() const { return rank_; }
   const HoldingCounters& counters() const { return counters_; }
+  // The key of a block by the engine's name; nothing: it is not known.
+  std::optional<uint64_t> KeyOf(uint64_t hash) const;
 
  private:
   friend class PrefixIndex;
@@ -105,7 +109,7 @@ class RankHoldings {
     uint16_t name_space = 0;
   };
 
-  RankHoldings(PrefixIndex& index, uint32_t rank, Epochs::Seat& seat);
+  RankHoldings(PrefixIndex& index, uint32_t rank, RankLabel label, Epochs::Seat& seat);
 
   // Everything below runs inside a pin.
   bool Place(const StoredRun& run, TimePoint now);
@@ -126,6 +130,7 @@ class RankHoldings {
   void RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node);
   size_t ForgetLeaves(size_t blocks);
   void ForgetNamespaces();
+  void Lose(const Lane& lane, uint64_t key, LostHow how) const;
 
   Lane* Find(CachePart part) const;
   bool RoomForGroup(uint32_t group) const;
@@ -140,6 +145,7 @@ class RankHoldings {
   Epochs::Seat& seat_;
   const BlockShape shape_;
   const uint32_t rank_;
+  const uint32_t owner_;  // as lost blocks are told apart
   Bank* bank_ = nullptr;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<uint32_t> unsupported_groups_;

@@ -109,13 +109,17 @@ void BlockPool::Free(std::span<const BlockId> blocks) {
 
 bool BlockPool::Clear() {
   if (free_count_ != usable_blocks()) return false;
+  ForgetAll();
+  return true;
+}
+
+void BlockPool::ForgetAll() {
   for (Block& block : blocks_) {
     block.hashed = false;
     block.next_copy = kNull;
   }
   index_.Clear();
   cached_count_ = 0;
-  return true;
 }
 
 std::vector<BlockHash> BlockPool::Content() const {

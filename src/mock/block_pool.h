@@ -44,7 +44,9 @@ class BlockPool {
   // A request lets go of its blocks, given in prompt order.
   void Free(std::span<const BlockId> blocks);
 
-  // Forgets all hashes. False, and nothing is done, while any block is in use.
+  // Forgets all hashes, also of blocks in use.
+  void ForgetAll();
+  // The same. False, and nothing is done, while any block is in use.
   bool Clear();
 
   size_t free_blocks() const { return free_count_; }

@@ -73,8 +73,8 @@ StreamFrames::StreamFrames(const AnswerIdentity& identity, const Speaker& speake
 std::string StreamFrames::Tail(std::string_view finish_reason) const {
   const std::string reason =
       finish_reason.empty() ? "null" : fmt::format(R"("{}","stop_reason":null)", finish_reason);
-  return fmt::format("\"{},\"logprobs\":null,\"finish_reason\":{}}}]}}\n\n", chat_ ? "}" : "",
-                     reason);
+  return fmt::format("\"{},\"logprobs\":null,\"finish_reason\":{}}}]{}}}\n\n", chat_ ? "}" : "",
+                     reason, finish_reason.empty() ? "" : usage_);
 }
 
 std::string_view StreamFrames::Frame(std::string_view text, std::string_view tail) {
@@ -113,6 +113,10 @@ std::string_view StreamFrames::Nothing(std::string_view finish_reason) {
 std::string_view StreamFrames::Usage(uint64_t prompt_tokens, uint64_t completion_tokens) {
   return FramePayload(
       fmt::format("{}],{}}}\n\n", opening_, UsageMember(prompt_tokens, completion_tokens)));
+}
+
+void StreamFrames::PutUsageWithChoices(uint64_t prompt_tokens, uint64_t completion_tokens) {
+  usage_ = "," + UsageMember(prompt_tokens, completion_tokens);
 }
 
 std::string_view StreamFrames::Done() {

@@ -52,6 +52,8 @@ class StreamFrames {
   // Ends an answer without tokens.
   std::string_view Nothing(std::string_view finish_reason);
   std::string_view Usage(uint64_t prompt_tokens, uint64_t completion_tokens);
+  // From now on it stands in the event with the finish_reason.
+  void PutUsageWithChoices(uint64_t prompt_tokens, uint64_t completion_tokens);
   std::string_view Done();  // and the end of the body
 
  private:
@@ -64,6 +66,7 @@ class StreamFrames {
   const std::string opening_;  // data: {"id":...,"choices":[
   std::string before_;         // opening_ and all that stands before a token's text
   std::string after_;          // what follows it, while more will come
+  std::string usage_;          // in the event with the finish_reason; empty: none
   std::string token_;
   std::string out_;
 };

@@ -151,6 +151,8 @@ Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionR
     TRY(out.cache_salt, Text("cache_salt", raw));
   } else if (is("return_token_ids")) {
     TRY(out.return_token_ids, Flag("return_token_ids", raw));
+  } else if (is("prompt_logprobs")) {
+    out.prompt_logprobs = raw != "null";
   } else if (is("routed_dp_rank") || is("data_parallel_rank")) {
     TRY(out.rank, Count("routed_dp_rank", raw));
   }

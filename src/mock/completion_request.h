@@ -38,6 +38,7 @@ struct CompletionRequest {
   std::vector<std::string> stop;  // none is empty
   std::string cache_salt;
   bool return_token_ids = false;
+  bool prompt_logprobs = false;  // wanted, however many
   std::optional<uint64_t> rank;  // routed_dp_rank, which is SGLang's
 
   // For tests.

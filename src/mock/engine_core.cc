@@ -34,6 +34,8 @@ struct EngineCore::Sequence {
   uint64_t computed = 0;          // tokens whose KV is there
   uint64_t planned = 0;           // tokens that this step computes
   std::optional<uint32_t> cached;
+  bool preempted = false;
+  bool uncached = false;  // its blocks are from a time without caching
   BlockHash root;
 
   uint64_t generated() const { return tokens.size() - request.prompt.size(); }
@@ -112,6 +114,18 @@ void EngineCore::Restart(uint32_t block_size) {
   if (block_size > 0 && block_size != options_.block_size) Reshape(block_size);
 }
 
+void EngineCore::SetPrefixCaching(bool on) {
+  if (on == options_.prefix_caching) return;
+  options_.prefix_caching = on;
+  if (!on) {
+    pool_.ForgetAll();
+    forgot_ = true;
+    return;
+  }
+  if (forgot_ && options_.publish_events) events_.emplace_back(AllBlocksCleared{});
+  for (Sequence* const sequence : running_) sequence->uncached = true;
+}
+
 void EngineCore::Reshape(uint32_t block_size) {
   options_.num_blocks = BlockPool::BlocksFor(capacity_tokens(), block_size);
   options_.block_size = block_size;
@@ -161,6 +175,7 @@ void EngineCore::Preempt(Sequence& sequence) {
   running_.pop_back();
   Release(sequence);
   waiting_.push_front(&sequence);
+  sequence.preempted = true;
   preempted_ = true;
   ++counters_.preemptions;
 }
@@ -170,6 +185,7 @@ void EngineCore::Release(Sequence& sequence) {
   sequence.blocks.clear();
   sequence.registered = 0;
   sequence.computed = 0;
+  sequence.uncached = false;
 }
 
 void EngineCore::ScheduleWaiting(uint64_t& budget) {
@@ -178,6 +194,7 @@ void EngineCore::ScheduleWaiting(uint64_t& budget) {
     const std::vector<uint32_t> found = FindCached(sequence);
     const uint64_t cached = found.size() * options_.block_size;
     const uint64_t wanted = std::min(sequence.tokens.size() - cached, budget);
+    const uint64_t known = KnownTokens(sequence);
     sequence.computed = cached;
     if (!Allocate(sequence, wanted, found)) {
       sequence.computed = 0;
@@ -189,6 +206,7 @@ void EngineCore::ScheduleWaiting(uint64_t& budget) {
       sequence.cached = static_cast<uint32_t>(cached);
       counters_.prompt_tokens += sequence.request.prompt.size();
       counters_.cached_tokens += cached;
+      counters_.recomputed_tokens += known - std::min(known, cached);
     }
     Plan(sequence, wanted);
     budget -= wanted;
@@ -198,8 +216,9 @@ void EngineCore::ScheduleWaiting(uint64_t& budget) {
 // The longest run of cached blocks that the sequence begins with. The last token is always
 // computed, because its logits are wanted.
 std::vector<uint32_t> EngineCore::FindCached(Sequence& sequence) {
-  const size_t most = (sequence.tokens.size() - 1) / options_.block_size;
   std::vector<uint32_t> found;
+  if (sequence.request.skip_cache || !options_.prefix_caching) return found;
+  const size_t most = (sequence.tokens.size() - 1) / options_.block_size;
   for (size_t i = 0; i < most; ++i) {
     sequence.HashUpTo(i + 1, options_.block_size);
     const auto block = pool_.Find(sequence.hashes[i]);
@@ -207,6 +226,15 @@ std::vector<uint32_t> EngineCore::FindCached(Sequence& sequence) {
     found.push_back(*block);
   }
   return found;
+}
+
+// How much of a prompt that was not started yet a cache could have saved, if it held all that any
+// engine ever had.
+uint64_t EngineCore::KnownTokens(Sequence& sequence) const {
+  if (!options_.ledger || sequence.cached) return 0;
+  const size_t most = (sequence.request.prompt.size() - 1) / options_.block_size;
+  sequence.HashUpTo(most, options_.block_size);
+  return options_.ledger->Known(std::span(sequence.hashes).first(most)) * options_.block_size;
 }
 
 // Takes `found` into use and as many new blocks as the tokens need. False if they are not there.
@@ -237,9 +265,15 @@ void EngineCore::CacheFullBlocks(Sequence& sequence, uint64_t computed) {
   const size_t first = sequence.registered;
   if (full <= first) return;
   sequence.HashUpTo(full, options_.block_size);
-  for (size_t i = first; i < full; ++i) pool_.Register(sequence.blocks[i], sequence.hashes[i]);
   sequence.registered = full;
-  if (!options_.publish_events) return;
+  if (options_.ledger)
+    options_.ledger->Enter(std::span(sequence.hashes).subspan(first, full - first));
+  if (!options_.prefix_caching || sequence.uncached) return;
+  for (size_t i = first; i < full; ++i) pool_.Register(sequence.blocks[i], sequence.hashes[i]);
+  if (options_.publish_events) AnnounceStored(sequence, first, full);
+}
+
+void EngineCore::AnnounceStored(const Sequence& sequence, size_t first, size_t full) {
   BlocksStored stored;
   stored.hashes.assign(sequence.hashes.begin() + static_cast<ptrdiff_t>(first),
                        sequence.hashes.begin() + static_cast<ptrdiff_t>(full));
@@ -289,7 +323,11 @@ void EngineCore::Emit(EngineStep& out) {
     sequence->tokens.push_back(token);
     ++counters_.generated_tokens;
     const bool finished = sequence->generated() >= sequence->request.max_tokens;
-    out.outputs.push_back({sequence->id, token, finished, sequence->cached.value_or(0)});
+    out.outputs.push_back({.sequence = sequence->id,
+                           .token = token,
+                           .finished = finished,
+                           .cached_tokens = sequence->cached.value_or(0),
+                           .preempted = sequence->preempted});
     if (!finished) continue;
     std::erase(running_, sequence);
     Release(*sequence);

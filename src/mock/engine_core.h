@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "mock/block_pool.h"
 #include "mock/kv_event.h"
+#include "mock/prefix_ledger.h"
 #include "mock/timing_profile.h"
 
 namespace fathom {
@@ -36,6 +37,9 @@ struct EngineOptions {
   uint32_t max_num_batched_tokens = 8192;
   uint64_t seed = 1;  // of the tokens it makes up
   bool publish_events = true;
+  bool prefix_caching = true;
+  // Tells what is computed again though an engine had it; null: nobody wants to know.
+  std::shared_ptr<PrefixLedger> ledger = nullptr;
 };
 
 using SequenceId = uint64_t;
@@ -46,6 +50,9 @@ struct EngineRequest {
   std::string lora;
   std::string salt;
   std::vector<TokenId> answer;  // what it shall say; made up where this ends
+  // Takes nothing from the cache, as whoever wants the log-probabilities of the prompt. Its blocks
+  // are stored all the same, once more where they were there.
+  bool skip_cache = false;
 };
 
 struct EngineOutput {
@@ -53,6 +60,7 @@ struct EngineOutput {
   TokenId token;
   bool finished;
   uint32_t cached_tokens;  // of its prompt, found in the cache when it was first scheduled
+  bool preempted;          // since then
 };
 
 struct EngineStep {
@@ -67,6 +75,9 @@ struct EngineCounters {
   uint64_t preemptions = 0;
   uint64_t prompt_tokens = 0;  // of prompts that were started
   uint64_t cached_tokens = 0;  // of those, found in the cache
+  // Of those, not found, though some engine of the ledger had computed them. That a preempted
+  // sequence is computed again is not counted.
+  uint64_t recomputed_tokens = 0;
   uint64_t generated_tokens = 0;
 };
 
@@ -92,6 +103,10 @@ class EngineCore {
   // now on, and there are as many as hold at least what the cache held.
   void Restart(uint32_t block_size = 0);
 
+  // Between steps. What is switched off forgets the cache without a word; what is switched on again
+  // says so first.
+  void SetPrefixCaching(bool on);
+
   // Of this prompt, how many tokens a request without adapter and salt would find in the cache now.
   uint64_t CachedTokens(std::span<const TokenId> prompt) const;
 
@@ -112,7 +127,9 @@ class EngineCore {
   bool Allocate(Sequence& sequence, uint64_t new_tokens, const std::vector<uint32_t>& found);
   void Plan(Sequence& sequence, uint64_t new_tokens);
   std::vector<uint32_t> FindCached(Sequence& sequence);
+  uint64_t KnownTokens(Sequence& sequence) const;
   void CacheFullBlocks(Sequence& sequence, uint64_t computed);
+  void AnnounceStored(const Sequence& sequence, size_t first, size_t full);
   void Preempt(Sequence& sequence);
   void Release(Sequence& sequence);
   void Account(const Sequence& sequence, uint64_t new_tokens);
@@ -121,7 +138,7 @@ class EngineCore {
 
   void Reshape(uint32_t block_size);
 
-  EngineOptions options_;  // constant but for the shape of the cache, which a restart may change
+  EngineOptions options_;  // constant but for what a restart or a switch may change
   const TimingProfile& profile_;
   BlockPool pool_;
   SequenceId next_id_ = 1;
@@ -130,6 +147,7 @@ class EngineCore {
   std::vector<Sequence*> running_;  // oldest first
   std::vector<Sequence*> planned_;  // in this step
   bool preempted_ = false;          // in this step
+  bool forgot_ = false;             // the cache, without a word
   StepLoad load_;
   std::vector<KvEvent> events_;  // since the last step
   std::vector<BlockHash> evicted_;

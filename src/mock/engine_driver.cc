@@ -121,7 +121,11 @@ void EngineDriver::HandOut(const EngineOutput& output) {
     first_token_times_.Observe(loop_.now() - place.submitted);
   }
   Ticket& ticket = *place.ticket;
-  ticket.tokens_.push_back({place.choice, output.token, output.finished, output.cached_tokens});
+  ticket.tokens_.push_back({.choice = place.choice,
+                            .token = output.token,
+                            .finished = output.finished,
+                            .cached_tokens = output.cached_tokens,
+                            .preempted = output.preempted});
   if (!std::exchange(ticket.due_, true)) due_.push_back(&ticket);
   if (output.finished) places_.erase(found);
 }

@@ -47,6 +47,7 @@ class Ticket {
     TokenId token;
     bool finished;
     uint32_t cached_tokens;  // of the sequence's prompt
+    bool preempted;          // the sequence, at least once
   };
 
   Ticket(EngineDriver& driver, TicketWatcher& watcher) : driver_(driver), watcher_(watcher) {}
@@ -104,6 +105,8 @@ class EngineDriver {
   bool ResetPrefixCache() { return core_.ResetPrefixCache(); }
   // As EngineCore's; inside the listener's call, or while nothing runs.
   void Restart(uint32_t block_size) { core_.Restart(block_size); }
+  // As EngineCore's.
+  void SetPrefixCaching(bool on) { core_.SetPrefixCaching(on); }
   // No step begins or ends from now on: whoever waits for tokens waits forever.
   void Freeze();
 

@@ -13,7 +13,9 @@ Result<std::unique_ptr<EngineRanks>> EngineRanks::Create(Loop& loop, const MockO
                      .max_num_seqs = options.max_num_seqs,
                      .max_num_batched_tokens = options.max_num_batched_tokens,
                      .seed = options.seed,
-                     .publish_events = options.on_kv_events || options.kv_events.on};
+                     .publish_events = options.on_kv_events || options.kv_events.on,
+                     .prefix_caching = options.prefix_caching,
+                     .ledger = options.ledger};
   ranks->on_kv_events_ = options.on_kv_events;
   for (uint32_t rank = 0; rank < std::max(options.dp_size, 1u); ++rank) {
     ranks->drivers_.push_back(
@@ -36,6 +38,11 @@ void EngineRanks::Hear(size_t rank, const std::vector<KvEvent>& events) {
   if (feed_ && feed_->Publish(rank, events)) {
     drivers_[rank]->Restart(feed_->options().restart_block_size);
   }
+}
+
+void EngineRanks::Adopt(const MockOptions& options) {
+  for (const auto& driver : drivers_) driver->SetPrefixCaching(options.prefix_caching);
+  if (feed_) feed_->Adopt(options);
 }
 
 size_t EngineRanks::LeastLoaded() const {
@@ -66,6 +73,7 @@ EngineStatistics EngineRanks::Statistics() const {
     sum.counters.preemptions += one.counters.preemptions;
     sum.counters.prompt_tokens += one.counters.prompt_tokens;
     sum.counters.cached_tokens += one.counters.cached_tokens;
+    sum.counters.recomputed_tokens += one.counters.recomputed_tokens;
     sum.counters.generated_tokens += one.counters.generated_tokens;
   }
   return sum;

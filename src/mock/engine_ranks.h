@@ -28,6 +28,8 @@ class EngineRanks {
   // True if every rank could.
   bool ResetPrefixCache();
   void Freeze();
+  // The faults of these, from now on.
+  void Adopt(const MockOptions& options);
 
   // Where the events are told; null: nowhere.
   EventFeed* feed() const { return feed_.get(); }

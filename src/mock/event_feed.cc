@@ -24,12 +24,19 @@ std::string WithPort(std::string_view endpoint, uint64_t port) {
   return fmt::format("{}:{}", endpoint.substr(0, endpoint.rfind(':')), port);
 }
 
+// An engine that caches nothing tells nothing.
+KvEventOptions EventsOf(const MockOptions& options) {
+  KvEventOptions events = options.kv_events;
+  events.silent = events.silent || !options.prefix_caching;
+  return events;
+}
+
 bool EveryNth(uint64_t number, uint64_t n) { return n > 0 && number % n == 0; }
 
 }  // namespace
 
 EventFeed::EventFeed(Loop& loop, const MockOptions& options, const EventWire& wire)
-    : loop_(loop), options_(options.kv_events), wire_(wire) {}
+    : loop_(loop), options_(EventsOf(options)), wire_(wire) {}
 
 EventFeed::~EventFeed() = default;
 
@@ -120,16 +127,47 @@ BatchFate EventFeed::FateOf(uint64_t number) const {
   return {.published = !lost && !EveryNth(number, options_.drop_every), .replayable = !lost};
 }
 
-bool EventFeed::Publish(size_t index, const std::vector<KvEvent>& batch) {
+// Without what it keeps to itself.
+std::vector<KvEvent> EventFeed::Told(const std::vector<KvEvent>& batch) const {
+  std::vector<KvEvent> told = batch;
+  if (options_.omission == EventOmission::kRemovals) {
+    std::erase_if(told, [](const KvEvent& e) { return std::holds_alternative<BlockRemoved>(e); });
+  }
+  for (KvEvent& event : told) {
+    auto* const stored = std::get_if<BlocksStored>(&event);
+    if (stored == nullptr) continue;
+    if (options_.omission == EventOmission::kSalt) stored->salt.clear();
+    if (options_.omission == EventOmission::kLora) stored->lora.clear();
+  }
+  return told;
+}
+
+bool EventFeed::Publish(size_t index, const std::vector<KvEvent>& events) {
   if (options_.silent) return false;
+  std::vector<KvEvent> batch = Told(events);
+  if (batch.empty()) return false;
   Rank& rank = *ranks_[index];
   const uint64_t number = ++rank.batches;
   const TimePoint due = loop_.now() + options_.delay;
-  rank.late.push_back({due, batch, FateOf(number), false});
+  rank.late.push_back({due, std::move(batch), FateOf(number), false});
   const bool restarts = number == options_.restart_after;
   if (restarts) rank.late.push_back({due, {}, {}, true});
   Flush(rank);
   return restarts;
+}
+
+void EventFeed::Adopt(const MockOptions& options) {
+  const KvEventOptions events = EventsOf(options);
+  options_.drop_every = events.drop_every;
+  options_.lose_every = events.lose_every;
+  options_.delay = events.delay;
+  options_.silent = events.silent;
+  options_.omission = events.omission;
+  options_.block_size_label = events.block_size_label;
+  for (const auto& rank : ranks_) {
+    for (Late& late : rank->late) late.due = std::min(late.due, loop_.now() + options_.delay);
+    Flush(*rank);
+  }
 }
 
 void EventFeed::Flush(Rank& rank) {

@@ -32,7 +32,10 @@ class EventFeed {
 
   // What a step has done to the cache of a rank. True: the rank restarts now; its cache is to be
   // emptied without a word.
-  bool Publish(size_t rank, const std::vector<KvEvent>& batch);
+  bool Publish(size_t rank, const std::vector<KvEvent>& events);
+
+  // The faults of these, from now on. What is late and would not be any more leaves at once.
+  void Adopt(const MockOptions& options);
 
   bool polled() const { return wire_.polled(); }
   const KvEventOptions& options() const { return options_; }
@@ -68,10 +71,11 @@ class EventFeed {
   Result<void> OpenConsecutive(size_t ranks);
   EventPlaces PlacesFor(size_t rank) const;
   BatchFate FateOf(uint64_t number) const;
+  std::vector<KvEvent> Told(const std::vector<KvEvent>& batch) const;
   void Flush(Rank& rank);
 
   Loop& loop_;
-  const KvEventOptions options_;
+  KvEventOptions options_;  // constant but for the faults
   const EventWire wire_;
   ZmqContext context_;
   std::vector<std::unique_ptr<EventPublisher>> publishers_;

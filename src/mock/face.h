@@ -49,5 +49,10 @@ uint32_t ReportedBlockSize(const MockOptions& options, const EngineDriver& rank)
 Answer TokenizePage(std::string_view body, const MockOptions& options);
 Answer DetokenizePage(std::string_view body, std::string_view text_key, const MockOptions& options);
 Answer MetricsAnswer(const Exposition& exposition);
+// Whether prefixes are cached, where the pages tell it. `always`: also of an engine that never did
+// otherwise.
+std::optional<bool> ReportedPrefixCaching(const MockOptions& options, bool always);
+// What no engine tells: mock:*, in the same words for all of them.
+void AddMockCounters(Exposition& out, const MockOptions& options, const EngineRanks& ranks);
 
 }  // namespace fathom

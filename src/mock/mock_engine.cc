@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "mock/fault_page.h"
 #include "mock/pages.h"
 #include "mock/prompt.h"
 
@@ -102,6 +103,7 @@ Task<void> MockEngine::ServePage(ServerConnection& connection, std::string_view 
     if (!present) co_return;
   }
   if (!answer) answer = CommonPage(request);
+  if (!answer && request.Is("POST", "/mock/faults")) answer = ChangeFaults(request.body);
   if (!answer) answer = FacePage(request);
   if (!answer) answer = JsonAnswer(404, R"({"detail":"Not Found"})");
   auto responding = connection.Respond(*answer);
@@ -142,10 +144,27 @@ std::optional<Answer> MockEngine::CommonPage(const PageRequest& request) const {
   if (request.path == "/health") {
     return request.method == "GET" ? HealthPage() : JsonAnswer(405, "{}");
   }
+  if (request.Is("GET", "/mock/faults")) return JsonAnswer(200, FaultsPage(options_));
   if (request.Is("GET", "/v1/models")) return JsonAnswer(200, ModelsPage(options_, UnixTime()));
   if (request.Is("GET", "/version")) return JsonAnswer(200, VersionPage(options_.engine));
-  if (request.Is("GET", "/mock/stats")) return JsonAnswer(200, StatsPage(counts_));
+  if (request.Is("GET", "/mock/stats")) {
+    return JsonAnswer(200, StatsPage(counts_, ranks_, options_.ledger.get()));
+  }
   return std::nullopt;
+}
+
+Answer MockEngine::ChangeFaults(std::string_view body) {
+  if (const auto adopted = AdoptFaults(body); !adopted) {
+    return ErrorAnswer(400, "BadRequestError", adopted.error().what);
+  }
+  if (on_faults_) on_faults_(body);
+  return JsonAnswer(200, FaultsPage(options_));
+}
+
+Result<void> MockEngine::AdoptFaults(std::string_view body) {
+  TRY(options_, WithFaults(options_, body));
+  if (ranks_ != nullptr) ranks_->Adopt(options_);
+  return {};
 }
 
 std::optional<Answer> MockEngine::FacePage(const PageRequest& request) {
@@ -301,7 +320,8 @@ Result<void> MockEngine::Prepare(Visit& visit) {
 Result<void> MockEngine::ReadPrompts(Visit& visit) {
   const bool chat = visit.identity.chat;
   if (!chat && visit.path != "/v1/completions") return {};
-  switch (FormOf(visit.request, chat, options_.engine)) {
+  const PromptForm form = FormOf(visit.request, chat, options_.engine);
+  switch (form) {
     case PromptForm::kIds:
       Add(counts_.ids_prompts);
       break;
@@ -314,13 +334,19 @@ Result<void> MockEngine::ReadPrompts(Visit& visit) {
   }
   if (!Simulates(visit) && options_.language_model == nullptr) return {};
   TRY(visit.prompts, PromptsOf(visit.request, chat, options_));
+  if (form != PromptForm::kIds) {
+    for (auto& prompt : visit.prompts) {
+      Distort(prompt, options_.prompt_fault, options_.language_model.get());
+    }
+  }
   visit.request.prompt_tokens = 0;
   for (const auto& prompt : visit.prompts) visit.request.prompt_tokens += prompt.size();
   return {};
 }
 
 bool MockEngine::Serves(std::string_view model) const {
-  return std::ranges::find(options_.models, model) != options_.models.end();
+  return std::ranges::find(options_.models, model) != options_.models.end() ||
+         IsAdapter(options_, model);
 }
 
 std::string MockEngine::MakeId(std::string_view prefix, const RequestHead& head) {

@@ -4,6 +4,7 @@
 //   POST /v1/chat/completions, /v1/completions (streamed or not), /v1/responses, /v1/embeddings;
 //   POST /v1/<anything else> echoes the path, the body's length and its checksum.
 //   GET  /health, /health_generate, /v1/models, /version, /mock/stats (MockCounts)
+//   GET, POST /mock/faults (fault_page.h)
 //   and the pages of the engine that it imitates (face.h)
 //
 // Only completions of texts and chats are simulated; everything else is paced. Answers to POST
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +45,13 @@ class MockEngine final : public HttpHandler {
   // Before the loop runs: another name, for who learns its port late.
   void Rename(const std::string& name);
 
+  // Before the loop runs: who hears of the body of every POST /mock/faults that changed something.
+  void SetFaultListener(std::function<void(std::string_view)> listener) {
+    on_faults_ = std::move(listener);
+  }
+  // As if it had been posted here. On the loop.
+  Result<void> AdoptFaults(std::string_view body);
+
   // Breaks off every request, as if its client had left.
   void BreakOff();
   // From now on: no token is sent, and no connection closed, in what is being answered.
@@ -58,6 +67,7 @@ class MockEngine final : public HttpHandler {
   // False: the client left.
   Task<bool> Linger(ServerConnection& connection);
   std::optional<Answer> CommonPage(const PageRequest& request) const;
+  Answer ChangeFaults(std::string_view body);
   std::optional<Answer> FacePage(const PageRequest& request);
   bool HasPostPage(std::string_view path) const;
   Answer HealthPage() const;
@@ -86,6 +96,7 @@ class MockEngine final : public HttpHandler {
   std::optional<SimulatedService> simulated_;
   const TimePoint ready_at_;
   Random dice_;
+  std::function<void(std::string_view)> on_faults_;
   std::unordered_set<Presence*> present_;
 };
 

@@ -4,6 +4,10 @@
 
 namespace fathom {
 
+bool IsAdapter(const MockOptions& options, std::string_view model) {
+  return std::ranges::find(options.loras, model) != options.loras.end();
+}
+
 uint32_t BlockSizeOf(const MockOptions& options) {
   if (options.block_size > 0) return options.block_size;
   switch (options.engine) {

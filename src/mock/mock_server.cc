@@ -6,6 +6,8 @@
 #include <chrono>
 #include <future>
 
+#include "base/check.h"
+
 namespace fathom {
 namespace {
 
@@ -30,6 +32,8 @@ Result<void> MockServer::AddPlace(const MockOptions& options) {
     TRY(place->ranks, EngineRanks::Create(place->loop, options));
   }
   place->engine = std::make_unique<MockEngine>(place->loop, options, counts_, place->ranks.get());
+  place->engine->SetFaultListener(
+      [this, from = place.get()](std::string_view body) { SpreadFaults(*from, body); });
   places_.push_back(std::move(place));
   return {};
 }
@@ -59,6 +63,7 @@ Result<Address> MockServer::Listen(const MockOptions& options, const Address& ad
   const size_t loops = options.profile == kPaced ? std::max<size_t>(threads, 1) : 1;
   MockOptions mine = options;
   const std::string where = address.ToString();
+  if (!mine.ledger) mine.ledger = std::make_shared<PrefixLedger>();
   mine.kv_events.host = where.substr(0, where.rfind(':'));
   std::vector<HttpServer::Place> handlers;
   for (size_t i = 0; i < loops; ++i) {
@@ -69,6 +74,16 @@ Result<Address> MockServer::Listen(const MockOptions& options, const Address& ad
   const size_t connections = options.refuse ? 0 : kMaxConnections;
   server_ = std::make_unique<HttpServer>(handlers, ServerOptions{}, connections, log);
   return server_->Listen(address, nullptr);
+}
+
+// To the loops that did not hear of it themselves. Whoever asks is answered before they have.
+void MockServer::SpreadFaults(const Place& from, std::string_view body) {
+  for (const auto& place : places_) {
+    if (place.get() == &from) continue;
+    place->loop.Post([engine = place->engine.get(), body = std::string(body)] {
+      CHECK(engine->AdoptFaults(body).has_value());
+    });
+  }
 }
 
 EngineStatistics MockServer::statistics() const {

@@ -63,6 +63,7 @@ class MockServer {
   Result<Address> Listen(const MockOptions& options, const Address& address, size_t threads,
                          Log& log);
   Result<void> AddPlace(const MockOptions& options);
+  void SpreadFaults(const Place& from, std::string_view body);
   bool CloseIfIdle();
 
   MockCounts counts_;

@@ -105,11 +105,16 @@ Task<Outcome> PacedService::AnswerStream(Visit& visit) {
   IoResult written = co_await socket.Write(head, connection.WriteDeadline());
   if (!written.ok()) co_return Outcome::kCancelled;
 
+  const bool with_usage = visit.request.include_usage || options_.force_usage;
+  const bool with_choices = options_.usage_with_choices;
+  if (with_usage && with_choices) {
+    frames.PutUsageWithChoices(visit.request.prompt_tokens, visit.tokens);
+  }
   auto streaming = StreamTokens(visit, frames);
   const Outcome outcome = co_await streaming;
   if (outcome != Outcome::kCompleted) co_return outcome;
 
-  if (visit.request.include_usage) {
+  if (with_usage && !with_choices) {
     const std::string_view usage = frames.Usage(visit.request.prompt_tokens, visit.tokens);
     written = co_await socket.Write(usage, connection.WriteDeadline());
     if (!written.ok()) co_return Outcome::kCancelled;

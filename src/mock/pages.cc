@@ -54,15 +54,18 @@ void AppendEmbedding(JsonWriter& w, int64_t index, std::string_view input) {
 std::string ModelsPage(const MockOptions& options, int64_t created) {
   JsonWriter w;
   w.BeginObject().Key("object").String("list").Key("data").BeginArray();
-  for (const std::string& model : options.models) {
+  const auto add = [&](const std::string& model, const std::string* parent) {
     w.BeginObject().Key("id").String(model).Key("object").String("model");
     w.Key("created").Int(created).Key("owned_by").String(Owner(options.engine));
-    w.Key("root").String(model).Key("parent").Null();
+    w.Key("root").String(model).Key("parent");
+    parent == nullptr ? w.Null() : w.String(*parent);
     if (options.engine != MockedEngine::kTrtllm) {
       w.Key("max_model_len").Unsigned(MaxModelLength(options));
     }
     w.EndObject();
-  }
+  };
+  for (const std::string& model : options.models) add(model, nullptr);
+  for (const std::string& lora : options.loras) add(lora, &options.models.front());
   w.EndArray().EndObject();
   return w.Take();
 }
@@ -79,7 +82,8 @@ std::string VersionPage(MockedEngine engine) {
   return "{}";
 }
 
-std::string StatsPage(const MockCounts& counts) {
+std::string StatsPage(const MockCounts& counts, const EngineRanks* ranks,
+                      const PrefixLedger* ledger) {
   const auto load = [](const std::atomic<uint64_t>& n) {
     return n.load(std::memory_order_relaxed);
   };
@@ -92,7 +96,13 @@ std::string StatsPage(const MockCounts& counts) {
   w.Key("ids_prompts").Unsigned(load(counts.ids_prompts));
   w.Key("text_prompts").Unsigned(load(counts.text_prompts));
   w.Key("chat_prompts").Unsigned(load(counts.chat_prompts));
-  w.Key("tokenize_calls").Unsigned(load(counts.tokenize_calls)).EndObject();
+  w.Key("tokenize_calls").Unsigned(load(counts.tokenize_calls));
+  const EngineCounters engine = ranks != nullptr ? ranks->Statistics().counters : EngineCounters();
+  w.Key("prompt_tokens").Unsigned(engine.prompt_tokens);
+  w.Key("cached_prompt_tokens").Unsigned(engine.cached_tokens);
+  w.Key("recomputed_prompt_tokens").Unsigned(engine.recomputed_tokens);
+  w.Key("preemptions").Unsigned(engine.preemptions);
+  w.Key("ledger_full").Bool(ledger != nullptr && ledger->full()).EndObject();
   return w.Take();
 }
 

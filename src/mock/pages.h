@@ -7,13 +7,16 @@
 
 #include "mock/completion_answer.h"
 #include "mock/completion_request.h"
+#include "mock/engine_ranks.h"
 #include "mock/mock_options.h"
 
 namespace fathom {
 
 std::string ModelsPage(const MockOptions& options, int64_t created);
 std::string VersionPage(MockedEngine engine);
-std::string StatsPage(const MockCounts& counts);
+// A paced engine has no ranks.
+std::string StatsPage(const MockCounts& counts, const EngineRanks* ranks,
+                      const PrefixLedger* ledger);
 
 // One vector of eight numbers per input, which depend on that input's bytes alone.
 std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionRequest& request);

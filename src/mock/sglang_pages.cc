@@ -61,6 +61,7 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
                  static_cast<double>(all.generated_tokens));
   out.AddCounter("sglang:cached_tokens_total", "Number of cached prompt tokens.", of,
                  static_cast<double>(all.cached_tokens));
+  AddMockCounters(out, options, ranks);
   return MetricsAnswer(out);
 }
 
@@ -116,6 +117,9 @@ std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   w.Key("context_length").Unsigned(MaxModelLength(options));
   w.Key("max_running_requests").Unsigned(options.max_num_seqs);
   w.Key("dp_size").Unsigned(ranks.size());
+  if (const auto caches = ReportedPrefixCaching(options, false)) {
+    w.Key("disable_radix_cache").Bool(!*caches);
+  }
   AddEvents(w, options, ranks);
   w.Key("speculative_algorithm").Null();
   w.Key("version").String(kSglangVersion).EndObject();

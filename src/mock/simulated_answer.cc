@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codec/chunked.h"
-#include "codec/json.h"
 
 namespace fathom {
 namespace {
@@ -44,7 +43,11 @@ void AddFinish(JsonWriter& w, const Choice& choice, MockedEngine engine) {
   }
 }
 
-void AddUsage(JsonWriter& w, std::span<const Choice> choices, SimulatedAnswer::Prompts prompts) {
+}  // namespace
+
+// Where details are not told, whole answers have a null for them.
+void SimulatedAnswer::AddUsage(JsonWriter& w, std::span<const Choice> choices, Prompts prompts,
+                               bool streamed) const {
   uint64_t asked = 0;
   uint64_t made = 0;
   std::vector<uint64_t> cached(prompts.size());
@@ -58,11 +61,13 @@ void AddUsage(JsonWriter& w, std::span<const Choice> choices, SimulatedAnswer::P
   for (const uint64_t one : cached) found += one;
   w.Key("usage").BeginObject().Key("prompt_tokens").Unsigned(asked);
   w.Key("total_tokens").Unsigned(asked + made).Key("completion_tokens").Unsigned(made);
-  w.Key("prompt_tokens_details").BeginObject().Key("cached_tokens").Unsigned(found).EndObject();
+  if (manner_.cached_tokens) {
+    w.Key("prompt_tokens_details").BeginObject().Key("cached_tokens").Unsigned(found).EndObject();
+  } else if (!streamed) {
+    w.Key("prompt_tokens_details").Null();
+  }
   w.EndObject();
 }
-
-}  // namespace
 
 std::string SimulatedAnswer::Whole(std::span<const Choice> choices, Prompts prompts) const {
   JsonWriter w;
@@ -76,14 +81,14 @@ std::string SimulatedAnswer::Whole(std::span<const Choice> choices, Prompts prom
     } else {
       w.Key("text").String(choice.text.said());
     }
-    AddFinish(w, choice, engine_);
-    if (with_ids_) AddIds(w, "token_ids", choice.tokens);
-    if (with_ids_ && !identity_.chat) AddIds(w, "prompt_token_ids", prompts[choice.prompt]);
+    AddFinish(w, choice, manner_.engine);
+    if (manner_.token_ids) AddIds(w, "token_ids", choice.tokens);
+    if (manner_.token_ids && !identity_.chat) AddIds(w, "prompt_token_ids", prompts[choice.prompt]);
     w.EndObject();
   }
   w.EndArray();
-  AddUsage(w, choices, prompts);
-  if (with_ids_ && identity_.chat) AddIds(w, "prompt_token_ids", prompts.front());
+  AddUsage(w, choices, prompts, false);
+  if (manner_.token_ids && identity_.chat) AddIds(w, "prompt_token_ids", prompts.front());
   w.EndObject();
   return w.Take();
 }
@@ -94,15 +99,15 @@ std::string SimulatedAnswer::Role(size_t index, const std::vector<TokenId>& prom
   w.BeginObject().Key("index").Unsigned(index).Key("delta").BeginObject();
   w.Key("role").String("assistant").Key("content").String("").EndObject();
   w.Key("logprobs").Null().Key("finish_reason").Null().EndObject().EndArray();
-  if (with_ids_) AddIds(w, "prompt_token_ids", prompt);
+  if (manner_.token_ids) AddIds(w, "prompt_token_ids", prompt);
   w.EndObject();
   return Framed(w.text());
 }
 
-std::string SimulatedAnswer::Piece(size_t index, Choice& choice, std::string_view text,
-                                   const std::vector<TokenId>& prompt) const {
+// All but the end of the event.
+void SimulatedAnswer::AddPiece(JsonWriter& w, size_t index, Choice& choice, std::string_view text,
+                               const std::vector<TokenId>& prompt) const {
   const bool first = choice.told == 0;
-  JsonWriter w;
   Begin(w, identity_, identity_.chat ? "chat.completion.chunk" : "text_completion");
   w.BeginObject().Key("index").Unsigned(index);
   if (identity_.chat) {
@@ -110,11 +115,27 @@ std::string SimulatedAnswer::Piece(size_t index, Choice& choice, std::string_vie
   } else {
     w.Key("text").String(text);
   }
-  AddFinish(w, choice, engine_);
-  if (with_ids_) AddIds(w, "token_ids", std::span(choice.tokens).subspan(choice.told));
-  if (with_ids_ && first && !identity_.chat) AddIds(w, "prompt_token_ids", prompt);
+  AddFinish(w, choice, manner_.engine);
+  if (manner_.token_ids) AddIds(w, "token_ids", std::span(choice.tokens).subspan(choice.told));
+  if (manner_.token_ids && first && !identity_.chat) AddIds(w, "prompt_token_ids", prompt);
   choice.told = choice.tokens.size();
-  w.EndObject().EndArray().EndObject();
+  w.EndObject().EndArray();
+}
+
+std::string SimulatedAnswer::Piece(size_t index, Choice& choice, std::string_view text,
+                                   const std::vector<TokenId>& prompt) const {
+  JsonWriter w;
+  AddPiece(w, index, choice, text, prompt);
+  w.EndObject();
+  return Framed(w.text());
+}
+
+std::string SimulatedAnswer::LastPiece(size_t index, std::span<Choice> choices,
+                                       std::string_view text, Prompts prompts) const {
+  JsonWriter w;
+  AddPiece(w, index, choices[index], text, prompts[choices[index].prompt]);
+  AddUsage(w, choices, prompts, true);
+  w.EndObject();
   return Framed(w.text());
 }
 
@@ -122,7 +143,7 @@ std::string SimulatedAnswer::Usage(std::span<const Choice> choices, Prompts prom
   JsonWriter w;
   Begin(w, identity_, identity_.chat ? "chat.completion.chunk" : "text_completion");
   w.EndArray();
-  AddUsage(w, choices, prompts);
+  AddUsage(w, choices, prompts, true);
   w.EndObject();
   return Framed(w.text());
 }

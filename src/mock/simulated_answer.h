@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/json.h"
 #include "mock/answer_text.h"
 #include "mock/completion_answer.h"
 #include "mock/kv_event.h"
@@ -28,10 +29,17 @@ struct Choice {
   uint32_t cached_tokens = 0;
 };
 
+// What an answer tells, besides its text.
+struct AnswerManner {
+  MockedEngine engine;
+  bool token_ids;
+  bool cached_tokens;
+};
+
 class SimulatedAnswer {
  public:
-  SimulatedAnswer(const AnswerIdentity& identity, MockedEngine engine, bool with_ids)
-      : identity_(identity), engine_(engine), with_ids_(with_ids) {}
+  SimulatedAnswer(const AnswerIdentity& identity, const AnswerManner& manner)
+      : identity_(identity), manner_(manner) {}
 
   using Prompts = std::span<const std::vector<TokenId>>;
 
@@ -42,12 +50,19 @@ class SimulatedAnswer {
   // The text that can be said now, and the tokens that have not been told.
   std::string Piece(size_t index, Choice& choice, std::string_view text,
                     const std::vector<TokenId>& prompt) const;
+  // The last of these, with the usage in it.
+  std::string LastPiece(size_t index, std::span<Choice> choices, std::string_view text,
+                        Prompts prompts) const;
   std::string Usage(std::span<const Choice> choices, Prompts prompts) const;
 
  private:
+  void AddPiece(JsonWriter& w, size_t index, Choice& choice, std::string_view text,
+                const std::vector<TokenId>& prompt) const;
+  void AddUsage(JsonWriter& w, std::span<const Choice> choices, Prompts prompts,
+                bool streamed) const;
+
   const AnswerIdentity& identity_;
-  const MockedEngine engine_;
-  const bool with_ids_;
+  const AnswerManner manner_;
 };
 
 }  // namespace fathom

@@ -126,6 +126,9 @@ Result<EngineRequest> SimulatedService::RequestFor(const Call& call, const Choic
   request.max_tokens = static_cast<uint32_t>(
       std::clamp<uint64_t>(call.visit.tokens, 1, std::max<uint64_t>(room, 1)));
   request.salt = call.visit.request.cache_salt;
+  request.skip_cache = call.visit.request.prompt_logprobs;
+  const std::string& model = call.visit.identity.model;
+  if (IsAdapter(options_, model)) request.lora = model;
   const AnswerSeed seed{.speaker = options_.name,
                         .rank = call.rank,
                         .seed = options_.seed,
@@ -147,13 +150,22 @@ std::expected<void, Answer> SimulatedService::Submit(Call& call, Ticket& ticket)
 }
 
 SimulatedAnswer SimulatedService::AnswerFor(const Call& call) const {
-  return {call.visit.identity, options_.engine, call.visit.request.return_token_ids};
+  const AnswerManner manner{.engine = options_.engine,
+                            .token_ids = call.visit.request.return_token_ids,
+                            .cached_tokens = options_.cached_tokens_report};
+  return {call.visit.identity, manner};
+}
+
+bool SimulatedService::SendsUsage(const Call& call) const {
+  return call.visit.request.include_usage || options_.force_usage;
 }
 
 std::string_view SimulatedService::Hear(Call& call, Ticket& ticket,
                                         const Ticket::Token& token) const {
   Choice& choice = call.choices[token.choice];
-  choice.cached_tokens = token.cached_tokens;
+  // vLLM forgets what a sequence had found once it has preempted it.
+  const bool forgotten = token.preempted && options_.engine == MockedEngine::kVllm;
+  choice.cached_tokens = forgotten ? 0 : token.cached_tokens;
   choice.tokens.push_back(token.token);
   ++call.tokens;
   std::string_view said = choice.text.Add(tokenizer_.Piece(token.token));
@@ -217,7 +229,9 @@ Task<Outcome> SimulatedService::AnswerStream(Call& call, Ticket& ticket) {
   if (outcome != Outcome::kCompleted) co_return outcome;
 
   out.clear();
-  if (call.visit.request.include_usage) out = answer.Usage(call.choices, call.prompts);
+  if (SendsUsage(call) && !options_.usage_with_choices) {
+    out = answer.Usage(call.choices, call.prompts);
+  }
   out += kStreamEnd;
   const IoResult ended = co_await socket.Write(out, connection.WriteDeadline());
   co_return ended.ok() ? Outcome::kCompleted : Outcome::kCancelled;
@@ -246,7 +260,9 @@ Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket,
     out.clear();
     if (choice.tokens.empty() && call.visit.identity.chat) out = answer.Role(token->choice, prompt);
     const std::string_view said = Hear(call, ticket, *token);
-    if (!said.empty() || !choice.finish_reason.empty()) {
+    if (call.running == 0 && SendsUsage(call) && options_.usage_with_choices) {
+      out += answer.LastPiece(token->choice, call.choices, said, call.prompts);
+    } else if (!said.empty() || !choice.finish_reason.empty()) {
       out += answer.Piece(token->choice, choice, said, prompt);
     }
     if (out.empty()) continue;  // held back

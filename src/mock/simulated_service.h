@@ -54,6 +54,7 @@ class SimulatedService {
   bool DiesNow(const Call& call) const;
   static bool StallsNow(const Call& call);
   SimulatedAnswer AnswerFor(const Call& call) const;
+  bool SendsUsage(const Call& call) const;
 
   EngineRanks& ranks_;
   const MockOptions& options_;

@@ -63,6 +63,11 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
   }
   out.AddCounter("trtllm_prompt_cached_tokens_total", "Cached prompt tokens.", of,
                  static_cast<double>(now.counters.cached_tokens));
+  if (const auto caches = ReportedPrefixCaching(options, false)) {
+    out.AddGauge("trtllm_kv_cache_config_info", "What the KV cache was told to be.",
+                 {{"enable_block_reuse", *caches ? "True" : "False"}}, 1);
+  }
+  AddMockCounters(out, options, ranks);
   return MetricsAnswer(out);
 }
 

@@ -25,20 +25,25 @@ Labels CacheConfig(const MockOptions& options, const EngineRanks& ranks, size_t 
   const EngineCore& core = ranks.at(rank).core();
   const uint64_t tokens = core.capacity_tokens();
   const uint64_t longest = MaxModelLength(options);
-  return {{"block_size", fmt::format("{}", ReportedBlockSize(options, ranks.at(rank)))},
-          {"cache_dtype", "auto"},
-          {"enable_prefix_caching", YesNo(true)},
-          {"engine", fmt::format("{}", rank)},
-          {"gpu_memory_utilization", "0.92"},
-          {"kv_cache_max_concurrency",
-           fmt::format("{:.2f}", static_cast<double>(tokens) / static_cast<double>(longest))},
-          {"kv_cache_size_tokens", fmt::format("{}", tokens)},
-          {"num_cpu_blocks", "None"},
-          {"num_gpu_blocks", fmt::format("{}", uint64_t{core.options().num_blocks} * ranks.size())},
-          {"num_gpu_blocks_override", "None"},
-          {"prefix_caching_hash_algo", "sha256"},
-          {"sliding_window", "None"},
-          {"user_specified_block_size", YesNo(options.block_size > 0)}};
+  Labels labels = {
+      {"block_size", fmt::format("{}", ReportedBlockSize(options, ranks.at(rank)))},
+      {"cache_dtype", "auto"},
+      {"enable_prefix_caching", YesNo(options.prefix_caching)},
+      {"engine", fmt::format("{}", rank)},
+      {"gpu_memory_utilization", "0.92"},
+      {"kv_cache_max_concurrency",
+       fmt::format("{:.2f}", static_cast<double>(tokens) / static_cast<double>(longest))},
+      {"kv_cache_size_tokens", fmt::format("{}", tokens)},
+      {"num_cpu_blocks", "None"},
+      {"num_gpu_blocks", fmt::format("{}", uint64_t{core.options().num_blocks} * ranks.size())},
+      {"num_gpu_blocks_override", "None"},
+      {"prefix_caching_hash_algo", "sha256"},
+      {"sliding_window", "None"},
+      {"user_specified_block_size", YesNo(options.block_size > 0)}};
+  if (!ReportedPrefixCaching(options, true)) {
+    std::erase_if(labels, [](const auto& label) { return label.first == "enable_prefix_caching"; });
+  }
+  return labels;
 }
 
 void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ranks, size_t rank) {
@@ -79,6 +84,7 @@ Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
     out.AddGauge("process_start_time_seconds",
                  "Start time of the process since unix epoch in seconds.", {}, ProcessStart());
   }
+  AddMockCounters(out, options, ranks);
   return MetricsAnswer(out);
 }
 
@@ -126,7 +132,9 @@ std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   w.Key("cache_config").BeginObject().Key("block_size");
   block_size == 0 ? w.Null() : w.Unsigned(block_size);
   w.Key("num_gpu_blocks").Unsigned(ranks.at(0).core().options().num_blocks);
-  w.Key("enable_prefix_caching").Bool(true);
+  if (const auto caches = ReportedPrefixCaching(options, true)) {
+    w.Key("enable_prefix_caching").Bool(*caches);
+  }
   w.EndObject().Key("parallel_config").BeginObject();
   w.Key("data_parallel_size").Unsigned(ranks.size()).EndObject().EndObject().EndObject();
   return w.Take();

@@ -23,17 +23,23 @@ class Replay {
          const TimingProfile& profile)
       : trace_(trace),
         options_(options),
+        profile_(profile),
         engines_(MakeEngines(options, profile)),
         pointers_(PointersTo(engines_)),
         router_(options.router, pointers_),
+        next_number_(options.workers),
+        returns_(options.workers, kNever),
         requests_(trace.size()) {
     report_.placed.assign(trace.size(), kNobody);
+    report_.prefilled.assign(options.workers, 0);
   }
 
   ReplayReport Run() {
     while (Advance()) {
       EndSteps();
       router_.DeliverEvents(now_);
+      router_.LookAtTrust(now_);
+      TakeIncidents();
       TakeArrivals();
       for (const auto& engine : engines_) engine->BeginStep(now_);
     }
@@ -47,6 +53,7 @@ class Replay {
   struct Request {
     TimePoint first_token{};
     uint32_t generated = 0;
+    bool at_engine = false;
     VirtualRouter::Visit visit;
   };
 
@@ -73,9 +80,14 @@ class Replay {
   bool Advance() {
     TimePoint next = router_.next_event();
     if (next_arrival_ < trace_.size()) next = std::min(next, Arrival(next_arrival_));
+    if (next_incident_ < options_.incidents.size()) {
+      next = std::min(next, TimePoint(options_.incidents[next_incident_].at));
+    }
+    for (const TimePoint back : returns_) next = std::min(next, back);
     for (const auto& engine : engines_) next = std::min(next, engine->step_end());
-    now_ = next == kNever ? now_ : next;
-    return next != kNever;
+    if (next == kNever) return false;
+    now_ = std::min(next, std::max(now_, router_.next_look()));
+    return true;
   }
 
   void EndSteps() {
@@ -94,22 +106,67 @@ class Replay {
       request.first_token = now_;
       report_.first_token.push_back(now_ - Arrival(number));
       report_.missed_tokens += std::max(request.visit.expected - output.cached_tokens, 0.0);
-      if (request.visit.booked) request.visit.booked->FirstByte(now_);
+      router_.FirstByte(request.visit, now_);
       room_made_ = true;
     } else if (request.visit.booked && request.generated % kGrowBy == 0) {
       request.visit.booked->Grow(kGrowBy);
     }
-    if (output.finished) Finish(request);
+    // As vLLM says it: what a preempted request had found is forgotten.
+    if (output.finished) Finish(request, output.preempted ? 0 : output.cached_tokens);
   }
 
-  void Finish(Request& request) {
+  void Finish(Request& request, uint32_t cached) {
     if (request.generated > 1) {
       report_.between_tokens.push_back((now_ - request.first_token) / (request.generated - 1));
     }
-    router_.End(request.visit, now_);
+    router_.End(request.visit, cached, now_);
+    request.at_engine = false;
     ++report_.requests;
     report_.lasted = now_ - Arrival(0);
     room_made_ = true;
+  }
+
+  void TakeIncidents() {
+    for (size_t i = 0; i < returns_.size(); ++i) {
+      if (returns_[i] > now_) continue;
+      returns_[i] = kNever;
+      router_.Return(i);
+      room_made_ = true;
+    }
+    for (; next_incident_ < options_.incidents.size(); ++next_incident_) {
+      const Incident& incident = options_.incidents[next_incident_];
+      if (TimePoint(incident.at) > now_) break;
+      Suffer(incident);
+    }
+  }
+
+  void Suffer(const Incident& incident) {
+    EndAllAt(incident.engine);
+    std::unique_ptr<VirtualEngine>& engine = engines_[incident.engine];
+    Count(incident.engine);
+    auto next = incident.kind == Incident::Kind::kRestart
+                    ? std::make_unique<VirtualEngine>(*engine, profile_)
+                    : std::make_unique<VirtualEngine>(next_number_++, options_.engine, profile_);
+    router_.Replace(incident.engine, *next);
+    // Somebody may still speak of it.
+    gone_.push_back(std::exchange(engine, std::move(next)));
+    returns_[incident.engine] = now_ + incident.away;
+  }
+
+  // Those without a token go to another engine, the oldest first.
+  void EndAllAt(size_t engine) {
+    for (size_t i = next_arrival_; i-- > 0;) {
+      Request& request = requests_[i];
+      if (!request.at_engine || request.visit.engine != engine) continue;
+      router_.End(request.visit, std::nullopt, now_);
+      request.at_engine = false;
+      if (request.generated == 0) {
+        waiting_.push_front(i);
+      } else {
+        ++report_.broken;
+      }
+      room_made_ = true;
+    }
   }
 
   // Whoever waits is asked about when room was made; who comes behind him waits too.
@@ -136,24 +193,28 @@ class Replay {
     EngineRequest request{.prompt = std::move(prompt_), .max_tokens = trace_[number].output};
     if (!engine.Submit(number, std::move(request))) {
       ++report_.refused;
-      router_.End(*visit, now_);
+      router_.End(*visit, std::nullopt, now_);
       return true;
     }
     report_.placed[number] = visit->engine;
     report_.order.push_back(number);
     requests_[number].visit = *std::move(visit);
+    requests_[number].at_engine = true;
     return true;
   }
 
+  void Count(size_t engine) {
+    const EngineCounters& counters = engines_[engine]->core().counters();
+    report_.prompt_tokens += counters.prompt_tokens;
+    report_.cached_tokens += counters.cached_tokens;
+    report_.generated_tokens += counters.generated_tokens;
+    report_.preemptions += counters.preemptions;
+    report_.prefilled[engine] += counters.prompt_tokens - counters.cached_tokens;
+  }
+
   void Summarise() {
-    for (const auto& engine : engines_) {
-      const EngineCounters& counters = engine->core().counters();
-      report_.prompt_tokens += counters.prompt_tokens;
-      report_.cached_tokens += counters.cached_tokens;
-      report_.generated_tokens += counters.generated_tokens;
-      report_.preemptions += counters.preemptions;
-      report_.prefilled.push_back(counters.prompt_tokens - counters.cached_tokens);
-    }
+    for (size_t i = 0; i < engines_.size(); ++i) Count(i);
+    if (router_.trust() != nullptr) report_.trust = router_.trust()->changes();
     report_.decisions = router_.decision_times();
     report_.books_empty = router_.AllBooksEmpty(now_);
     for (auto* samples :
@@ -164,9 +225,14 @@ class Replay {
 
   const std::vector<TraceRequest>& trace_;
   const ReplayOptions& options_;
-  const Engines engines_;
+  const TimingProfile& profile_;
+  Engines engines_;
+  Engines gone_;
   const std::vector<VirtualEngine*> pointers_;
   VirtualRouter router_;
+  uint32_t next_number_;            // of engines
+  std::vector<TimePoint> returns_;  // of each engine; kNever: it is there
+  size_t next_incident_ = 0;
   TimePoint now_{};
   size_t next_arrival_ = 0;
   std::vector<Request> requests_;  // as in the trace

@@ -8,7 +8,10 @@ namespace fathom {
 
 VirtualEngine::VirtualEngine(uint32_t number, const EngineOptions& options,
                              const TimingProfile& profile)
-    : worker_({.url = fmt::format("http://engine-{}:8000", number)}, {}), core_(options, profile) {
+    : number_(number),
+      worker_(std::make_shared<Worker>(
+          WorkerSpec{.url = fmt::format("http://engine-{}:8000", number)}, BreakerOptions{})),
+      core_(options, profile) {
   EngineReport report;
   report.engine = EngineKind::kVllm;
   report.ranks = 1;
@@ -16,8 +19,11 @@ VirtualEngine::VirtualEngine(uint32_t number, const EngineOptions& options,
   report.kv_tokens = core_.capacity_tokens();
   report.max_running = options.max_num_seqs;
   report.batch_tokens = options.max_num_batched_tokens;
-  worker_.report.Publish(std::move(report), TimePoint{});
+  worker_->report.Publish(std::move(report), TimePoint{});
 }
+
+VirtualEngine::VirtualEngine(const VirtualEngine& before, const TimingProfile& profile)
+    : number_(before.number_), worker_(before.worker_), core_(before.core().options(), profile) {}
 
 bool VirtualEngine::Submit(size_t owner, EngineRequest request) {
   if (!core_.Submit(std::move(request))) return false;

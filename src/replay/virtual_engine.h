@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,8 @@ class VirtualEngine {
  public:
   // `number` tells the engines of a fleet apart. The profile outlives it.
   VirtualEngine(uint32_t number, const EngineOptions& options, const TimingProfile& profile);
+  // The same worker after a restart: it has forgotten everything.
+  VirtualEngine(const VirtualEngine& before, const TimingProfile& profile);
 
   // `owner` is the caller's name for the request. False: it could never fit the cache.
   bool Submit(size_t owner, EngineRequest request);
@@ -34,8 +37,10 @@ class VirtualEngine {
   EngineStep& EndStep();
 
   size_t OwnerOf(SequenceId sequence) const { return owners_[sequence - 1]; }
-  Worker& worker() { return worker_; }
-  Place place() { return {&worker_, &worker_.ranks.only()}; }
+  uint32_t number() const { return number_; }
+  Worker& worker() { return *worker_; }
+  const std::shared_ptr<Worker>& shared_worker() const { return worker_; }
+  Place place() { return {worker_.get(), &worker_->ranks.only()}; }
   const EngineCore& core() const { return core_; }
   // Tokens that its cache holds, used or not.
   uint64_t held_tokens() const {
@@ -43,18 +48,19 @@ class VirtualEngine {
   }
 
  private:
-  Worker worker_;
+  const uint32_t number_;
+  const std::shared_ptr<Worker> worker_;
   EngineCore core_;
   EngineStep step_;
   TimePoint step_end_ = kNever;
   std::vector<size_t> owners_;  // by sequence, which count from 1
 };
 
-// An oracle: asks the engines' caches themselves, and is never late. Outlives neither.
+// An oracle: asks the engines' caches themselves, and is never late. The list outlives it; who is
+// in it may change.
 class TrueDepths final : public DepthSource {
  public:
-  explicit TrueDepths(std::span<VirtualEngine* const> engines)
-      : engines_(engines.begin(), engines.end()) {}
+  explicit TrueDepths(std::span<VirtualEngine* const> engines) : engines_(engines) {}
 
   std::span<const CacheReader::Found> Find(std::span<const TokenId> tokens, uint64_t,
                                            const KnownPrefix&) override;
@@ -62,7 +68,7 @@ class TrueDepths final : public DepthSource {
   size_t blocks() const override;
 
  private:
-  std::vector<VirtualEngine*> engines_;
+  const std::span<VirtualEngine* const> engines_;
   std::vector<CacheReader::Found> found_;
 };
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::array<std::string_view, kReplayPolicies> kNames = {
     "round-robin", "least-loaded", "prefix-hash", "approximate", "kv", "oracle"};
 constexpr size_t kIndexBytes = size_t{8} << 30;
+constexpr size_t kLostBytes = size_t{64} << 20;
 
 RouterMode ModeOf(ReplayPolicy policy) {
   switch (policy) {
@@ -51,17 +52,57 @@ VirtualRouter::VirtualRouter(const VirtualRouterOptions& options,
                              std::span<VirtualEngine* const> engines)
     : options_(options),
       engines_(engines.begin(), engines.end()),
-      index_(kIndexBytes, options.seed),
+      away_(engines.size(), false),
+      index_(kIndexBytes, options.seed, options.trust ? kLostBytes : 0),
       seat_(index_.epochs()),
       chooser_(ModeOf(options.policy), options.seed, turn_),
       world_(SteeringOf(options), options.seed),
       steering_(world_, Depths(), options.seed) {
-  for (VirtualEngine* const engine : engines_) {
-    const Place place = engine->place();
-    places_.push_back(place);
-    paths_.push_back(std::make_unique<EventPath>(
-        index_, place.label(), engine->core().options().block_size, seat_, options.event_delay));
+  if (listens() && options.trust) trust_.emplace(*options.trust);
+  for (size_t i = 0; i < engines_.size(); ++i) paths_.push_back(PathOf(i));
+  FindPlaces();
+}
+
+std::unique_ptr<EventPath> VirtualRouter::PathOf(size_t engine) {
+  const Place place = engines_[engine]->place();
+  const uint32_t block_size = engines_[engine]->core().options().block_size;
+  const EventFaults faults =
+      engine < options_.faults.size() ? options_.faults[engine] : EventFaults{};
+  auto path = std::make_unique<EventPath>(index_, place.label(), block_size, seat_,
+                                          options_.event_delay, faults);
+  if (trust_) path->TellTo(place.rank->witness);
+  return path;
+}
+
+void VirtualRouter::FindPlaces() {
+  present_.clear();
+  places_.clear();
+  std::vector<Member> members;
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    const auto state = away_[i] ? WorkerState::kUnhealthy : WorkerState::kReady;
+    members.push_back({.worker = engines_[i]->shared_worker(), .state = state, .any_model = true});
+    if (away_[i]) continue;
+    present_.push_back(i);
+    places_.push_back(engines_[i]->place());
   }
+  fleet_ = std::make_shared<FleetSnapshot>(std::move(members));
+}
+
+void VirtualRouter::Replace(size_t engine, VirtualEngine& by) {
+  const bool same_worker = engines_[engine]->number() == by.number();
+  engines_[engine] = &by;
+  if (same_worker) {
+    paths_[engine]->Restart();
+  } else {
+    paths_[engine] = PathOf(engine);
+  }
+  away_[engine] = true;
+  FindPlaces();
+}
+
+void VirtualRouter::Return(size_t engine) {
+  away_[engine] = false;
+  FindPlaces();
 }
 
 std::unique_ptr<DepthSource> VirtualRouter::Depths() {
@@ -79,6 +120,7 @@ std::unique_ptr<DepthSource> VirtualRouter::Depths() {
 
 std::optional<VirtualRouter::Visit> VirtualRouter::Route(std::span<const TokenId> tokens,
                                                          size_t queued, TimePoint now) {
+  if (places_.empty()) return std::nullopt;
   const auto begun = std::chrono::steady_clock::now();
   auto visit = WantsTokens(chooser_.mode()) ? RouteByPrompt(tokens, queued, now) : RouteByLoad();
   if (!visit) return visit;
@@ -89,10 +131,10 @@ std::optional<VirtualRouter::Visit> VirtualRouter::Route(std::span<const TokenId
 
 std::optional<VirtualRouter::Visit> VirtualRouter::RouteByLoad() {
   candidates_.clear();
-  for (VirtualEngine* const engine : engines_) {
-    candidates_.push_back({engine->worker().id(), engine->worker().in_flight});
+  for (const Place& place : places_) {
+    candidates_.push_back({place.worker->id(), place.worker->in_flight});
   }
-  return Visit{.engine = chooser_.Choose(candidates_), .expected = 0, .booked = nullptr};
+  return Visit{.engine = present_[chooser_.Choose(candidates_)]};
 }
 
 std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const TokenId> tokens,
@@ -106,16 +148,36 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const
       steering_.Decide(question, places_, now, Steering::Patience::kMayWait);
   if (choice.decision == nullptr) return std::nullopt;
   const auto at = std::ranges::find(places_, choice.place.rank, &Place::rank);
-  return Visit{.engine = static_cast<size_t>(at - places_.begin()),
-               .expected = choice.decision->price().reused,
-               .booked = std::make_unique<Reservation>(steering_, choice, question,
-                                                       Reservation::Answer::kStreamed, now)};
+  Visit visit{.engine = present_[static_cast<size_t>(at - places_.begin())],
+              .expected = choice.decision->price().reused,
+              .booked = std::make_unique<Reservation>(steering_, choice, question,
+                                                      Reservation::Answer::kStreamed, now)};
+  if (trust_) {
+    const Testimony::About about{.fleet = *fleet_, .exact = true, .comparable = true};
+    visit.testimony =
+        std::make_unique<Testimony>(index_.lost(), steering_, choice, question, about, now);
+  }
+  return visit;
 }
 
-void VirtualRouter::End(Visit& visit, TimePoint now) {
+void VirtualRouter::FirstByte(Visit& visit, TimePoint now) {
+  if (visit.booked) visit.booked->FirstByte(now);
+  if (visit.testimony) visit.testimony->FirstByte(now);
+}
+
+void VirtualRouter::End(Visit& visit, std::optional<uint32_t> cached, TimePoint now) {
   --engines_[visit.engine]->worker().in_flight;
   if (visit.booked) visit.booked->Release(now);
+  if (visit.testimony) visit.testimony->End(cached, now);
   visit.booked.reset();
+  visit.testimony.reset();
+}
+
+void VirtualRouter::LookAtTrust(TimePoint now) {
+  if (!trust_ || now < trust_->next()) return;
+  index_.lost()->SetNow(now);
+  for (size_t i = 0; i < engines_.size(); ++i) trust_->Look(*engines_[i], *paths_[i], now);
+  trust_->Looked(now);
 }
 
 void VirtualRouter::Hear(size_t engine, std::vector<KvEvent>& events, TimePoint now) {

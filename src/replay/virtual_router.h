@@ -15,8 +15,10 @@
 
 #include "replay/event_path.h"
 #include "replay/virtual_engine.h"
+#include "replay/virtual_trust.h"
 #include "routing/reservation.h"
 #include "routing/steering.h"
+#include "routing/testimony.h"
 
 namespace fathom {
 
@@ -37,6 +39,9 @@ struct VirtualRouterOptions {
   ReplayPolicy policy = ReplayPolicy::kKv;
   SteeringOptions steering;  // mode and events follow from the policy
   Duration event_delay{};
+  std::vector<EventFaults> faults;  // by engine; those that are not named have none
+  // With kKv: requests bear witness, and ranks are doubted by these rules. Nothing: nobody looks.
+  std::optional<TrustRules> trust;
   uint64_t seed = 1;
 };
 
@@ -48,18 +53,30 @@ class VirtualRouter {
   // One request at its engine, from dispatch to its end.
   struct Visit {
     size_t engine = 0;
-    double expected = 0;                  // tokens that need not be prefilled there
-    std::unique_ptr<Reservation> booked;  // null: the policy keeps no books
+    double expected = 0;                   // tokens that need not be prefilled there
+    std::unique_ptr<Reservation> booked;   // null: the policy keeps no books
+    std::unique_ptr<Testimony> testimony;  // null: nobody listens
   };
   // `queued` others wait for room. Nothing: no engine has any, wait.
   std::optional<Visit> Route(std::span<const TokenId> tokens, size_t queued, TimePoint now);
-  void End(Visit& visit, TimePoint now);
+  void FirstByte(Visit& visit, TimePoint now);
+  // `cached` tokens were found, as the engine says at the end; nothing: it did not come to it.
+  void End(Visit& visit, std::optional<uint32_t> cached, TimePoint now);
+
+  // Another engine has this one's place, or another process of it, and gets nothing until it
+  // Returns(). All visits there have ended. Both engines outlive the router.
+  void Replace(size_t engine, VirtualEngine& by);
+  void Return(size_t engine);
 
   // An engine published these.
   void Hear(size_t engine, std::vector<KvEvent>& events, TimePoint now);
   void DeliverEvents(TimePoint now);
   TimePoint next_event() const;
+  // Looks at the trust in each engine if it is time to; kNever if it never is.
+  void LookAtTrust(TimePoint now);
+  TimePoint next_look() const { return trust_ ? trust_->next() : kNever; }
 
+  const VirtualTrust* trust() const { return trust_ ? &*trust_ : nullptr; }
   // How long each decision took to make, waits not counted.
   const std::vector<Duration>& decision_times() const { return times_; }
   // Whether nothing is booked anywhere.
@@ -70,10 +87,15 @@ class VirtualRouter {
   std::optional<Visit> RouteByLoad();
   std::optional<Visit> RouteByPrompt(std::span<const TokenId> tokens, size_t queued, TimePoint now);
   std::unique_ptr<DepthSource> Depths();
+  std::unique_ptr<EventPath> PathOf(size_t engine);
+  void FindPlaces();
 
   const VirtualRouterOptions options_;
   std::vector<VirtualEngine*> engines_;
-  std::vector<Place> places_;
+  std::vector<bool> away_;       // by engine
+  std::vector<size_t> present_;  // engines that can be had
+  std::vector<Place> places_;    // theirs
+  std::shared_ptr<const FleetSnapshot> fleet_;
   CacheIndex index_;
   Epochs::Seat seat_;  // the writer's
   std::vector<std::unique_ptr<EventPath>> paths_;
@@ -82,6 +104,7 @@ class VirtualRouter {
   std::vector<Candidate> candidates_;
   SteeringWorld world_;
   Steering steering_;
+  std::optional<VirtualTrust> trust_;
   std::vector<Duration> times_;
 };
 

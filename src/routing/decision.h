@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "routing/policy.h"
 #include "routing/price.h"
+#include "routing/waste.h"
 
 namespace fathom {
 
@@ -26,6 +28,7 @@ struct Decision {
   double bound = 0;     // prefix-hash: how much above the mean a rank may be loaded
   std::vector<RankView> ranks;
   std::vector<RankLabel> full;  // left out: they run as many requests as they can
+  uint32_t full_tokens = 0;     // leading tokens of the prompt that one of these has
   size_t tree_size = 0;         // blocks that the index knew of
 
   // What follows from it.
@@ -43,6 +46,11 @@ struct Decision {
   std::string request_id;
   std::string model;
   double waited = 0;  // seconds until a rank had room
+
+  // What became of it.
+  bool served = false;
+  std::optional<uint32_t> found;  // cached tokens, as the engine says
+  Waste waste;
 
   const RankView& rank() const { return ranks[chosen]; }
   const Price& price() const { return prices[chosen]; }

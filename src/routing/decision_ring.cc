@@ -11,6 +11,16 @@ void DecisionRing::Keep(Decision& decision) {
   if (!ring_.empty()) ring_[decision.number % ring_.size()] = decision;
 }
 
+void DecisionRing::Complete(uint64_t number, std::optional<uint32_t> found, const Waste& waste) {
+  const std::lock_guard lock(mutex_);
+  if (ring_.empty()) return;
+  Decision& decision = ring_[number % ring_.size()];
+  if (decision.number != number) return;
+  decision.served = true;
+  decision.found = found;
+  decision.waste = waste;
+}
+
 std::vector<Decision> DecisionRing::Latest(size_t most) const {
   const std::lock_guard lock(mutex_);
   const uint64_t count = count_.load(std::memory_order_relaxed);

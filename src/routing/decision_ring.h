@@ -19,6 +19,8 @@ class DecisionRing {
 
   // Numbers it and keeps a copy.
   void Keep(Decision& decision);
+  // What became of a decision, if it is still here.
+  void Complete(uint64_t number, std::optional<uint32_t> found, const Waste& waste);
   // The newest first, at most so many.
   std::vector<Decision> Latest(size_t most) const;
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }

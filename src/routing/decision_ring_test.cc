@@ -63,6 +63,37 @@ TEST(DecisionRing, CanKeepNothing) {
   EXPECT_TRUE(ring.Latest(10).empty());
 }
 
+TEST(DecisionRing, LearnsWhatBecameOfADecision) {
+  DecisionRing ring(2);
+  Decision first = Named("first");
+  ring.Keep(first);
+  Decision second = Named("second");
+  ring.Keep(second);
+  Waste waste;
+  waste[WasteCause::kLoad] = 32;
+  ring.Complete(first.number, 16, waste);
+  const auto latest = ring.Latest(2);
+  EXPECT_TRUE(latest[1].served);
+  EXPECT_EQ(latest[1].found, 16u);
+  EXPECT_EQ(latest[1].waste[WasteCause::kLoad], 32u);
+  EXPECT_FALSE(latest[0].served);
+  EXPECT_EQ(latest[0].waste.total(), 0u);
+}
+
+TEST(DecisionRing, BlamesNoOtherDecisionForOneThatIsGone) {
+  DecisionRing ring(2);
+  Decision decision;
+  for (int i = 0; i < 3; ++i) ring.Keep(decision);
+  ring.Complete(1, 16, {});  // three has its place now
+  for (const Decision& kept : ring.Latest(2)) EXPECT_FALSE(kept.served) << kept.number;
+  ring.Complete(3, std::nullopt, {});
+  EXPECT_TRUE(ring.Latest(1).at(0).served);
+  EXPECT_FALSE(ring.Latest(1).at(0).found);
+  DecisionRing none(0);
+  none.Complete(1, 16, {});
+  EXPECT_TRUE(none.Latest(1).empty());
+}
+
 TEST(DecisionRing, GivesEveryDecisionOfEveryThreadItsOwnNumber) {
   constexpr size_t kEach = 200;
   DecisionRing ring(4 * kEach);

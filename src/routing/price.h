@@ -31,6 +31,7 @@ struct RankView {
   // Leading tokens of the prompt that events say are there, in this tier or a faster one.
   std::array<uint32_t, kTiers> cached{};
   uint32_t block_size = 0;  // 0: not known
+  bool pairs = false;       // BlockShape's
   uint64_t held = 0;        // tokens in its cache
   uint64_t capacity = 0;    // tokens that it can hold; 0: not known
   uint32_t believed = 0;    // leading tokens that were sent there just now

@@ -19,6 +19,14 @@ class IndexDepths final : public DepthSource {
   void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys) override {
     reader_.Keep(tokens, seed, keys);
   }
+  CacheReader::Lost FindLost(std::span<const TokenId> tokens, uint64_t seed,
+                             const KnownPrefix& known) override {
+    return reader_.FindLost(tokens, seed, known);
+  }
+  std::span<const uint64_t> KeysOf(std::span<const TokenId> tokens, uint64_t seed, BlockShape shape,
+                                   size_t from) override {
+    return reader_.KeysOf(tokens, seed, shape, from);
+  }
   size_t blocks() const override { return index_.held(); }
 
  private:
@@ -35,6 +43,9 @@ class NoDepths final : public DepthSource {
   void Keep(std::span<const TokenId>, uint64_t, PrefixKeys&) override {}
   size_t blocks() const override { return 0; }
 };
+
+// More ranks than these that hold a prompt and cannot be chosen tell nothing new.
+constexpr size_t kMostOutsiders = 64;
 
 class Stopwatch {
  public:
@@ -77,9 +88,9 @@ RankView* Steering::ViewOf(const RankLabel& rank) {
   return nullptr;
 }
 
-void Steering::LookAt(std::span<const Place> places, size_t queued, TimePoint now) {
+void Steering::LookAt(std::span<const Place> places, const RouteQuestion& question, TimePoint now) {
   const double unit = world_.speed.unit();
-  size_t waiting = queued;
+  size_t waiting = question.queued;
   decision_.ranks.clear();
   positions_.clear();
   for (size_t i = 0; i < places.size(); ++i) {
@@ -88,7 +99,8 @@ void Steering::LookAt(std::span<const Place> places, size_t queued, TimePoint no
     view.slowness = place.rank->speed.SlownessBeside(world_.speed);
     view.load = place.rank->load.Look(now, unit * view.slowness);
     const bool caches = place.worker->report.prefix_caching().value_or(true);
-    view.trust = caches && !place.rank->doubted.load(std::memory_order_relaxed) ? 1 : 0;
+    const bool usable = caches && !place.rank->doubted.load(std::memory_order_relaxed);
+    view.trust = usable ? place.rank->witness.Credit(question.space) : 0;
     view.capacity = place.worker->report.kv_tokens();
     waiting += view.load.waiting;
     decision_.ranks.push_back(view);
@@ -102,8 +114,14 @@ void Steering::FindDepths(const RouteQuestion& question) {
   for (const CacheReader::Found& found :
        depths_->Find(question.tokens, question.seed, question.known)) {
     RankView* const view = ViewOf(found.rank);
-    if (view == nullptr) continue;
+    if (view == nullptr) {
+      const auto tokens = static_cast<uint32_t>(found.tokens[0]);
+      if (tokens > 0 && outsiders_.size() < kMostOutsiders)
+        outsiders_.push_back({found.rank, tokens});
+      continue;
+    }
     view->block_size = found.block_size;
+    view->pairs = found.pairs;
     view->held = found.held;
     // Guesses steer like beliefs: only events confirm.
     if (!decision_.events) view->believed = static_cast<uint32_t>(found.tokens[0]);
@@ -128,7 +146,6 @@ void Steering::FindSent(TimePoint now) {
 bool Steering::LeaveOutFull(std::span<const Place> places) {
   bool any_free = false;
   size_t kept = 0;
-  decision_.full.clear();
   for (size_t i = 0; i < decision_.ranks.size(); ++i) {
     const RankLimits limits = LimitsOf(places[i].worker->report);
     const Room room =
@@ -136,6 +153,7 @@ bool Steering::LeaveOutFull(std::span<const Place> places) {
     any_free = any_free || room == Room::kFree;
     if (room == Room::kFull) {
       decision_.full.push_back(decision_.ranks[i].rank);
+      decision_.full_tokens = std::max(decision_.full_tokens, decision_.ranks[i].cached[0]);
       continue;
     }
     decision_.ranks[kept] = decision_.ranks[i];
@@ -161,8 +179,12 @@ Steering::Choice Steering::Decide(const RouteQuestion& question, std::span<const
   decision_.random = random_.Next();
   decision_.at = now;
   decision_.tree_size = depths_->blocks();
-  LookAt(places, question.queued, now);
+  decision_.full.clear();
+  decision_.full_tokens = 0;
+  LookAt(places, question, now);
   marks_.clear();
+  outsiders_.clear();
+  lost_ = {};
   stages_ = {};
   Stopwatch watch;
   if (known) {
@@ -171,6 +193,7 @@ Steering::Choice Steering::Decide(const RouteQuestion& question, std::span<const
     if (world_.approximate) world_.approximate->Expire(now);
     FindDepths(question);
     FindSent(now);
+    lost_ = depths_->FindLost(question.tokens, question.seed, question.known);
     stages_.lookup = watch.Lap();
   }
   if (options.mode == RouterMode::kPrefixHash && known) {

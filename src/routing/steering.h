@@ -52,6 +52,15 @@ class DepthSource {
                                                    const KnownPrefix& known) = 0;
   // The keys of the prompt that was asked about last.
   virtual void Keep(std::span<const TokenId> tokens, uint64_t seed, PrefixKeys& keys) = 0;
+  // What of it was computed once, beyond what anybody holds; and its keys from a block on.
+  virtual CacheReader::Lost FindLost(std::span<const TokenId> /*tokens*/, uint64_t /*seed*/,
+                                     const KnownPrefix& /*known*/) {
+    return {};
+  }
+  virtual std::span<const uint64_t> KeysOf(std::span<const TokenId> /*tokens*/, uint64_t /*seed*/,
+                                           BlockShape /*shape*/, size_t /*from*/) {
+    return {};
+  }
   // Blocks that are known in all.
   virtual size_t blocks() const = 0;
 };
@@ -84,7 +93,8 @@ struct RouteQuestion {
   uint64_t seed = 0;                // of their namespace
   KnownPrefix known;                // what an earlier prompt that begins alike has left
   uint32_t prompt_tokens = 0;       // an estimate where the tokens are not known
-  size_t queued = 0;                // requests that wait in the router for a rank with room
+  PromptSpace space = PromptSpace::kPlain;
+  size_t queued = 0;  // requests that wait in the router for a rank with room
   Weights weights;
 };
 
@@ -110,14 +120,27 @@ class Steering {
   };
   const Stages& stages() const { return stages_; }
 
-  // What can be computed of the prompt that was decided about last.
+  // Of the prompt that was decided about last:
+  // what can be computed of it;
   PrefixKeys Keys(const RouteQuestion& question);
+  // the keys of its blocks of this shape, from a block on;
+  std::span<const uint64_t> KeysOf(const RouteQuestion& question, BlockShape shape, size_t from) {
+    return depths_->KeysOf(question.tokens, question.seed, shape, from);
+  }
+  // what of it was computed once, beyond what anybody holds now;
+  const CacheReader::Lost& lost() const { return lost_; }
+  // who holds some of it, and was not among the places.
+  struct Outsider {
+    RankLabel rank;
+    uint32_t tokens = 0;
+  };
+  std::span<const Outsider> outsiders() const { return outsiders_; }
   // Its marks.
   std::span<const PromptMark> marks() const { return marks_; }
   SteeringWorld& world() { return world_; }
 
  private:
-  void LookAt(std::span<const Place> places, size_t queued, TimePoint now);
+  void LookAt(std::span<const Place> places, const RouteQuestion& question, TimePoint now);
   void FindDepths(const RouteQuestion& question);
   void FindSent(TimePoint now);
   bool LeaveOutFull(std::span<const Place> places);
@@ -129,6 +152,8 @@ class Steering {
   Decision decision_;
   std::vector<PromptMark> marks_;
   std::vector<SentPrompts::Found> sent_;
+  std::vector<Outsider> outsiders_;
+  CacheReader::Lost lost_;
   std::vector<size_t> positions_;  // of the ranks that are priced, among the places
   size_t next_view_ = 0;           // where ViewOf() begins to look
   Stages stages_;

@@ -1,0 +1,217 @@
+#include "routing/testimony.h"
+
+#include <algorithm>
+
+namespace fathom {
+namespace {
+
+constexpr uint32_t kUsualBlock = 16;
+constexpr size_t kExpectedKeys = 32;
+// So long after a request was sent, it is no lag any more that no event has told of it.
+constexpr uint32_t kLongestLag = 60;  // seconds
+// By then events have told of what was computed, unless they never do.
+constexpr uint32_t kToldByThen = 4;  // seconds
+
+BlockShape ShapeOf(const Place& place, const RankView& view) {
+  if (view.block_size != 0) return {.size = view.block_size, .pairs = view.pairs};
+  const uint32_t reported = place.worker->report.event_block_size();
+  return {.size = reported != 0 ? reported : kUsualBlock};
+}
+
+bool Serves(const Member& member, std::string_view model) {
+  return model.empty() || member.any_model || std::ranges::binary_search(member.models, model);
+}
+
+bool IsTrusted(const Rank& rank) {
+  return rank.witness.trusted() && !rank.doubted.load(std::memory_order_relaxed);
+}
+
+struct Owner {
+  Rank* rank = nullptr;
+  bool routable = false;
+};
+
+// Of those that serve the model; blocks of other models say nothing.
+Owner FindOwner(const FleetSnapshot& fleet, std::string_view model, uint32_t owner) {
+  Owner found;
+  for (const Member& member : fleet.members()) {
+    if (!Serves(member, model)) continue;
+    member.worker->ranks.ForEach([&](Rank& rank) {
+      if (LostBlocks::OwnerOf(member.worker->id().value(), rank.number) != owner) return;
+      found = {&rank, member.state == WorkerState::kReady};
+    });
+    if (found.rank != nullptr) break;
+  }
+  return found;
+}
+
+uint32_t AgeOf(const LostBlocks::Loss& loss, TimePoint now) {
+  // The clocks of two loops may be a moment apart.
+  const auto age = static_cast<int32_t>(LostBlocks::SecondOf(now) - loss.second);
+  return static_cast<uint32_t>(std::max(age, 0));
+}
+
+WasteCause CauseOf(const LostBlocks::Loss& loss, const Owner& owner, TimePoint now) {
+  switch (loss.how) {
+    case LostHow::kEvicted:
+      return WasteCause::kEvicted;
+    case LostHow::kGone:
+      return WasteCause::kGone;
+    case LostHow::kForgotten:
+      return WasteCause::kForgotten;
+    case LostHow::kSent:
+      break;
+  }
+  if (!owner.routable) return WasteCause::kExcluded;
+  if (!IsTrusted(*owner.rank)) return WasteCause::kDoubted;
+  return AgeOf(loss, now) <= kLongestLag ? WasteCause::kLag : WasteCause::kGone;
+}
+
+}  // namespace
+
+Testimony::Testimony(LostBlocks* lost, Steering& steering, const Steering::Choice& choice,
+                     const RouteQuestion& question, const About& about, TimePoint now)
+    : lost_blocks_(lost),
+      rank_(*choice.place.rank),
+      label_(choice.place.label()),
+      shape_(ShapeOf(choice.place, choice.decision->rank())) {
+  const Decision& decision = *choice.decision;
+  served_ = {.space = question.space,
+             .block_size = shape_.size,
+             .predicted = decision.cached_tokens(),
+             .believed = decision.rank().believed,
+             .repeated = decision.cached_tokens(),
+             .comparable = about.comparable,
+             .sent = now,
+             .pulse = rank_.witness.pulse()};
+  known_.used = std::max(served_.predicted, served_.believed);
+  Note(WasteCause::kMispredicted, served_.predicted, &rank_);
+  NoteOthers(decision, steering.outsiders(), about);
+  NoteLost(steering.lost(), about, now);
+  const size_t blocks = shape_.BlocksIn(question.tokens.size());
+  served_.has_block = blocks > 0;
+  // Of a prompt that fills its last block exactly, that one is computed again and need not be told.
+  served_.has_news =
+      blocks > known_.used / shape_.size && known_.used < shape_.MostCached(question.tokens.size());
+  NoteBlocks(steering, question, about, decision.rank().load.requests > 0, now);
+}
+
+Testimony::~Testimony() {
+  if (note_ != 0 && !first_byte_) rank_.witness.Withdraw(note_);
+}
+
+void Testimony::Note(WasteCause cause, uint32_t tokens, Rank* owner) {
+  const auto i = static_cast<size_t>(cause);
+  if (tokens > known_.by_cause[i]) owners_[i] = owner;
+  known_.Note(cause, tokens);
+}
+
+void Testimony::NoteOthers(const Decision& decision, std::span<const Steering::Outsider> outsiders,
+                           const About& about) {
+  for (size_t i = 0; i < decision.ranks.size(); ++i) {
+    const RankView& view = decision.ranks[i];
+    if (i == decision.chosen) continue;
+    const uint32_t tokens = std::max(view.cached[0], view.believed);
+    Note(view.trust < 1 ? WasteCause::kDoubted : WasteCause::kLoad, tokens, nullptr);
+  }
+  Note(WasteCause::kFull, decision.full_tokens, nullptr);
+  for (const Steering::Outsider& outsider : outsiders) {
+    const Member* const member = about.fleet.Find(WorkerId(outsider.rank.worker));
+    if (member == nullptr || !Serves(*member, about.model)) continue;
+    const bool wish = about.narrowed && member->state == WorkerState::kReady;
+    Note(wish ? WasteCause::kWish : WasteCause::kExcluded, outsider.tokens, nullptr);
+  }
+}
+
+void Testimony::NoteLost(const CacheReader::Lost& lost, const About& about, TimePoint now) {
+  if (lost.tokens == 0) return;
+  const auto tokens = static_cast<uint32_t>(lost.tokens);
+  if (lost.loss.how == LostHow::kSent &&
+      lost.loss.owner == LostBlocks::OwnerOf(label_.worker, label_.dp_rank)) {
+    served_.repeated = std::max(served_.repeated, tokens);
+    if (AgeOf(lost.loss, now) >= kToldByThen) served_.untold = tokens;
+    known_.used = std::max(known_.used, tokens);
+    return;
+  }
+  const Owner owner = FindOwner(about.fleet, about.model, lost.loss.owner);
+  if (owner.rank == nullptr) return;
+  Note(CauseOf(lost.loss, owner, now), tokens, owner.rank);
+}
+
+// Of the request's new blocks: their keys, to be remembered; and some of their tokens, to be held
+// against what the engine says it stored.
+void Testimony::NoteBlocks(Steering& steering, const RouteQuestion& question, const About& about,
+                           bool busy, TimePoint now) {
+  const size_t known = served_.predicted / shape_.size;
+  const size_t from = known == 0 ? 0 : known - 1;
+  const std::span<const uint64_t> keys =
+      served_.has_news ? steering.KeysOf(question, shape_, from) : std::span<const uint64_t>();
+  const std::span<const uint64_t> fresh = keys.subspan(std::min(known - from, keys.size()));
+  if (lost_blocks_ != nullptr) keys_.assign(fresh.begin(), fresh.end());
+  std::optional<ExpectedBlocks> expected;
+  // Of prompts with an adapter or a salt, events may not tell whose blocks they are.
+  const bool plain = question.space == PromptSpace::kPlain;
+  if (about.exact && plain && !fresh.empty() && !shape_.pairs && rank_.witness.MayExpect(now)) {
+    const auto tokens = question.tokens.subspan(known * shape_.size);
+    const auto some = tokens.first(std::min(tokens.size(), TokenAgreement::kTokens));
+    const auto some_keys = fresh.first(std::min(fresh.size(), kExpectedKeys));
+    expected = ExpectedBlocks{.from = static_cast<uint32_t>(known * shape_.size),
+                              .before = known == 0 ? 0 : keys.front(),
+                              .tokens = {some.begin(), some.end()},
+                              .keys = {some_keys.begin(), some_keys.end()},
+                              .block_size = shape_.size,
+                              .model = std::string(about.model)};
+  }
+  note_ = rank_.witness.Sent(busy, std::move(expected), now);
+}
+
+void Testimony::FirstByte(TimePoint now) {
+  if (first_byte_) return;
+  first_byte_ = true;
+  if (note_ != 0) rank_.witness.FirstByte(note_, now);
+  if (lost_blocks_ == nullptr || keys_.empty()) return;
+  lost_blocks_->SetNow(now);
+  lost_blocks_->AddShape(shape_);
+  const uint32_t owner = LostBlocks::OwnerOf(label_.worker, label_.dp_rank);
+  for (const uint64_t key : keys_) lost_blocks_->Add(key, LostHow::kSent, owner);
+  keys_ = {};
+}
+
+std::optional<Testimony::Outcome> Testimony::End(std::optional<uint32_t> cached, TimePoint now) {
+  if (!first_byte_) return std::nullopt;
+  served_.cached = cached;
+  // A number that counts otherwise says nothing about the prefix either.
+  const std::optional<uint32_t> found = served_.comparable ? cached : std::nullopt;
+  Waste waste = WasteOf(known_, found);
+  // What left between the choice and the answer was no false prediction.
+  const PulseReading pulse = rank_.witness.pulse();
+  const uint64_t left =
+      (pulse.removed - std::min(pulse.removed, served_.pulse.removed)) * shape_.size;
+  const auto evicted =
+      static_cast<uint32_t>(std::min<uint64_t>(left, waste[WasteCause::kMispredicted]));
+  waste[WasteCause::kMispredicted] -= evicted;
+  CountServed(waste, evicted, found, now);
+  waste[WasteCause::kEvicted] += evicted;
+  return Outcome{.predicted = served_.predicted, .found = found, .waste = waste};
+}
+
+// `evicted` tokens left the chosen rank before it came to them.
+void Testimony::CountServed(const Waste& waste, uint32_t evicted, std::optional<uint32_t> found,
+                            TimePoint now) {
+  rank_.witness.Served(served_, now);
+  Rank* const former = owners_[static_cast<size_t>(WasteCause::kEvicted)];
+  uint32_t gone_here = evicted;
+  if (former == &rank_) gone_here += waste[WasteCause::kEvicted];
+  rank_.witness.Returned(gone_here, found.value_or(served_.predicted), now);
+  if (evicted > 0) rank_.witness.Wasted(evicted, now);
+  if (former != nullptr && former != &rank_) {
+    former->witness.Returned(waste[WasteCause::kEvicted], 0, now);
+  }
+  for (size_t i = 0; i < kWasteCauses; ++i) {
+    if (owners_[i] != nullptr && waste.tokens[i] > 0) {
+      owners_[i]->witness.Wasted(waste.tokens[i], now);
+    }
+  }
+}
+
+}  // namespace fathom

@@ -1,0 +1,267 @@
+"""The alerts in deploy/, and the pages that they name: judged by promtool, and compared with what a running
+router has and what `--help` says."""
+
+import re
+import subprocess
+from collections import defaultdict
+
+import pytest
+import yaml
+
+from choices import QUICK, complete, ids
+from conftest import ROOT, parse_metrics, run_fathom
+from wire import eventually
+
+RULES = ROOT / "deploy/prometheus/fathom-alerts.yml"
+RULE_TESTS = ROOT / "deploy/prometheus/fathom-alerts-test.yml"
+RUNBOOKS = ROOT / "docs/runbooks"
+PAGES = sorted(page for page in RUNBOOKS.glob("*.md") if page.name != "README.md")
+
+STATES = {"probing", "learning", "trusted", "doubted", "excluded"}
+DOUBTS = {"block_size_mismatch", "no_events", "event_gap", "event_lag", "tokens_differ",
+          "prediction_drift", "prefix_caching_off", "churn", "unsupported_groups"}
+EXCLUSIONS = {"unhealthy", "block_size_conflict"}
+WASTES = {"load", "full", "wish", "forgotten", "doubted", "excluded", "evicted", "lag", "mispredicted", "gone"}
+
+# What the rules and pages may speak of, with the labels whose values are fixed.
+METRICS = {
+    "fathom_build_info": {},
+    "fathom_requests_total": {"route": {"own"}, "code": {"503"}},
+    "fathom_worker_ready": {},
+    "kv_router_actual_cached_tokens_total": {},
+    "kv_router_block_size_mismatch_total": {},
+    "kv_router_decisions_total": {"by": {"cache"}},
+    "kv_router_engine_cache_usage": {},
+    "kv_router_event_lag_seconds": {"from": {"timestamp", "first_byte"}},
+    "kv_router_feed_batches_total": {},
+    "kv_router_feed_blocks": {},
+    "kv_router_feed_evicted_blocks_total": {},
+    "kv_router_feed_gaps_total": {},
+    "kv_router_feed_lost_batches_total": {},
+    "kv_router_feed_removed_blocks_total": {},
+    "kv_router_feed_repaired_batches_total": {},
+    "kv_router_feed_stored_blocks_total": {},
+    "kv_router_feed_unsupported_blocks_total": {},
+    "kv_router_feed_unsupported_groups": {},
+    "kv_router_predicted_cached_tokens_total": {},
+    "kv_router_prediction_error_tokens": {"direction": {"over", "under"}},
+    "kv_router_prefill_seconds_per_token": {},
+    "kv_router_prompt_tokens_total": {},
+    "kv_router_rank_doubt": {"cause": DOUBTS | EXCLUSIONS},
+    "kv_router_rank_slowness": {},
+    "kv_router_rank_trust": {"state": STATES},
+    "kv_router_trust_changes_total": {"state": STATES, "cause": DOUBTS | EXCLUSIONS},
+    "kv_router_wasted_prefill_tokens_total": {"cause": WASTES},
+}
+
+# In the engines' own words; each is in the documentation of the engine that the page names.
+ENGINE_FLAGS = set("""
+    --block-size --chat-template --disable-radix-cache --enable-cache-report --enable-hierarchical-cache
+    --enable-metrics --enable-prefix-caching --enable-prompt-tokens-details --extra_llm_api_options
+    --gpu-memory-utilization --kv-cache-dtype --kv-events-config --kv_cache_free_gpu_memory_fraction
+    --max-num-batched-tokens --max-num-seqs --max-running-requests --max_batch_size --mem-fraction-static
+    --no-enable-prefix-caching --page-size --shutdown-timeout --tokenizer --tokenizer-path
+    """.split())
+
+
+def alerts():
+    groups = yaml.safe_load(RULES.read_text())["groups"]
+    return {rule["alert"]: rule for group in groups for rule in group["rules"]}
+
+
+def promtool(*args):
+    return subprocess.run(["promtool", *map(str, args)], text=True, capture_output=True, timeout=120,
+                          check=False)
+
+
+def selectors(text):
+    """(metric, {label: the values that are named}) for each metric that the text speaks of."""
+    found = []
+    for name, labels in re.findall(r"\b((?:fathom|kv_router)_\w+[a-z])\b(?:\{([^}]*)\})?", text):
+        values = {label: set(value.split("|"))
+                  for label, value in re.findall(r'(\w+)=~?"([^"]*)"', labels)}
+        found.append((re.sub(r"_(bucket|sum|count)$", "", name), values))
+    return found
+
+
+def assert_known(text, where):
+    for name, labels in selectors(text):
+        assert name in METRICS, f"{where}: {name}"
+        for label, values in labels.items():
+            assert values <= METRICS[name].get(label, set()), f"{where}: {name} {label} {values}"
+
+
+def flags_in(text):
+    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*[a-z]", text))
+
+
+# --- the rules
+
+
+def test_promtool_accepts_the_rules():
+    checked = promtool("check", "rules", "--lint-fatal", RULES)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_alerts_fire_for_their_faults_and_for_nothing_else():
+    tested = promtool("test", "rules", RULE_TESTS)
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+@pytest.mark.parametrize("name", sorted(alerts()))
+def test_an_alert_that_never_fires_is_noticed(tmp_path, name):
+    rules = yaml.safe_load(RULES.read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            if rule["alert"] == name:
+                rule["expr"] = "vector(0) > 1"
+    (tmp_path / RULES.name).write_text(yaml.safe_dump(rules))
+    tests = yaml.safe_load(RULE_TESTS.read_text())
+    tests["tests"] = [test for test in tests["tests"] if f'"{name}"' in str(test)]
+    (tmp_path / RULE_TESTS.name).write_text(yaml.safe_dump(tests))
+    tested = promtool("test", "rules", tmp_path / RULE_TESTS.name)
+    assert tested.returncode != 0 and name in tested.stdout + tested.stderr
+
+
+def test_each_cause_has_an_alert():
+    named = defaultdict(set)
+    for rule in alerts().values():
+        for metric, labels in selectors(rule["expr"]):
+            named[metric] |= labels.get("cause", set())
+    assert DOUBTS | {"block_size_conflict"} == named["kv_router_rank_doubt"]
+    assert WASTES - {"wish"} == named["kv_router_wasted_prefill_tokens_total"], "a wish is no fault"
+
+
+def test_alerts_speak_of_metrics_that_exist():
+    for name, rule in alerts().items():
+        assert selectors(rule["expr"]), name
+        assert_known(rule["expr"], name)
+
+
+def test_alerts_say_how_bad_how_long_and_where_to_read_on():
+    for name, rule in alerts().items():
+        assert rule["labels"]["severity"] in ("critical", "warning", "info"), name
+        assert re.fullmatch(r"\d+m", rule["for"]), name
+        assert {"summary", "description", "runbook"} == set(rule["annotations"]), name
+
+
+# --- the pages
+
+
+def test_each_alert_has_its_page_which_names_it():
+    for name, rule in alerts().items():
+        page = ROOT / rule["annotations"]["runbook"]
+        assert page in PAGES, f"{name}: {page}"
+        assert f"`{name}`" in page.read_text(), f"{name} in {page.name}"
+
+
+def test_each_page_is_of_some_alert_and_in_the_index():
+    used = {ROOT / rule["annotations"]["runbook"] for rule in alerts().values()}
+    listed = re.findall(r"\]\((\S+\.md)\) \|$", (RUNBOOKS / "README.md").read_text(), re.MULTILINE)
+    assert used == set(PAGES)
+    assert sorted(listed) == sorted(page.name for page in PAGES)
+
+
+def test_each_cause_is_in_the_index():
+    listed = set(re.findall(r"^\|.*\| `(\w+)` \|", (RUNBOOKS / "README.md").read_text(), re.MULTILINE))
+    assert listed == DOUBTS | EXCLUSIONS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_has_all_its_parts(page):
+    text = page.read_text()
+    parts = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert parts == ["What you see", "What it means, and costs", "Check", "Fix", "Mended when"]
+    check = text[text.index("## Check"):text.index("## Fix")]
+    assert re.search(r"^```\n.*curl .*^```$", check, re.MULTILINE | re.DOTALL)
+
+
+# Those that are about the router have nothing to set in an engine.
+@pytest.mark.parametrize("page", [page for page in PAGES
+                                  if page.stem not in ("not-ready", "no-trusted-rank")],
+                         ids=lambda page: page.stem)
+def test_a_fix_is_told_for_each_engine(page):
+    fix = page.read_text().partition("## Fix")[2]
+    for engine in ("vLLM", "SGLang", "TensorRT-LLM"):
+        assert engine in fix, engine
+
+
+@pytest.mark.parametrize("page", [*PAGES, RUNBOOKS / "README.md"], ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", [*PAGES, RUNBOOKS / "README.md"], ids=lambda page: page.stem)
+def test_pages_speak_of_metrics_that_exist(page):
+    # In shell patterns names are cut into pieces; Prometheus' own queries are not.
+    assert_known(re.sub(r"grep -E '[^']*'", "", page.read_text()), page.name)
+
+
+@pytest.fixture(scope="module")
+def fathom_flags():
+    flags = set()
+    for command in ("serve", "listen", "tokenize"):
+        shown = run_fathom(command, "--help").stdout
+        flags |= flags_in(shown)
+        flags |= {f"--{no}{name}" for name in re.findall(r"--\[no-\]([\w-]+)", shown)
+                  for no in ("", "no-")}
+    return flags
+
+
+@pytest.mark.parametrize("page", [*PAGES, RUNBOOKS / "README.md"], ids=lambda page: page.stem)
+def test_pages_name_options_that_exist(page, fathom_flags):
+    assert flags_in(page.read_text()) - fathom_flags - ENGINE_FLAGS == set()
+
+
+# --- a running router
+
+
+@pytest.fixture(scope="module")
+def exposed(shared_world):
+    """The metrics of a router with a rank that is trusted, one that is doubted and one that is excluded."""
+    engines = [shared_world.mock(**{**QUICK, "block_size": size}) for size in (16, 32)]
+    router = shared_world.serve("--kv-cache-block-size", 16, workers=[*engines, "http://127.0.0.1:1"],
+                                ready=2)
+
+    def trust():
+        return {rank["trust"] for worker in router.health()["workers"] for rank in worker["ranks"]}
+    for number in range(4):
+        complete(router, ids(number))
+        complete(router, ids(number))
+    for engine in engines:
+        complete(engine, ids(9))
+    eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
+    eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
+    return router.get("/metrics").text()
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_a_running_router_has_the_metric(exposed, name):
+    assert re.search(rf"^# TYPE {name} ", exposed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name, label", [
+    ("kv_router_rank_trust", "state"), ("kv_router_rank_doubt", "cause"),
+    ("kv_router_wasted_prefill_tokens_total", "cause"), ("kv_router_trust_changes_total", "state"),
+    ("kv_router_trust_changes_total", "cause"), ("kv_router_prediction_error_tokens", "direction"),
+    ("kv_router_event_lag_seconds", "from")])
+def test_a_running_router_has_no_other_values_of_the_label(exposed, name, label):
+    values = {dict(labels)[label] for (series, labels) in parse_metrics(exposed)
+              if re.sub(r"_(bucket|sum|count)$", "", series) == name}
+    assert values and values - {"", "none"} <= METRICS[name][label]
+
+
+def test_a_running_router_says_what_the_alerts_look_for(exposed):
+    """Beside the values: the labels by which rules put series together."""
+    series = parse_metrics(exposed)
+
+    def labels(name, **wanted):
+        return [dict(has) for (found, has), value in series.items()
+                if found == name and wanted.items() <= dict(has).items() and value == 1]
+
+    doubted, = labels("kv_router_rank_trust", state="doubted")
+    excluded, = labels("kv_router_rank_trust", state="excluded")
+    causes = {entry["worker"]: entry["cause"] for entry in labels("kv_router_rank_doubt")}
+    assert causes == {doubted["worker"]: "block_size_mismatch", excluded["worker"]: "unhealthy"}
+    assert doubted["rank"] == excluded["rank"] == "0"
