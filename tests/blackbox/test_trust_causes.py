@@ -250,6 +250,19 @@ def test_what_the_engine_keeps_apart_in_secret_is_told_from_drift_at_large(world
     check_mended(router, worker, "prediction_drift")
 
 
+def test_a_conversation_whose_salt_is_hidden_is_not_taken_for_other_tokens(world):
+    worker = mock_of(world, kv_events_fault="hide-salt")
+    router = router_of(world, [worker])
+    traffic = Traffic(router)
+    prompt = ids(5, 4)
+    for turn in range(8):
+        traffic.send(prompt + [1], cache_salt="pepper")
+        prompt = prompt + ids(50 + turn, 2)
+        time.sleep(0.1)
+    time.sleep(11)  # a request that differs is judged ten seconds after its first byte
+    assert "tokens_differ" not in said(router)
+
+
 # --- memory
 
 
