@@ -62,6 +62,15 @@ void LostBlocks::Add(uint64_t key, LostHow how, uint32_t owner) {
   chosen->key.store(key, kRelaxed);
 }
 
+// Each lies somewhere else: memory is asked for before it is needed.
+void LostBlocks::Add(std::span<const uint64_t> keys, LostHow how, uint32_t owner) {
+  constexpr size_t kAhead = 8;
+  for (size_t i = 0; i < keys.size() + kAhead; ++i) {
+    if (i < keys.size()) __builtin_prefetch(&BucketOf(keys[i]), 1);
+    if (i >= kAhead) Add(keys[i - kAhead], how, owner);
+  }
+}
+
 std::optional<LostBlocks::Loss> LostBlocks::Find(uint64_t key) const {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   for (const Place& place : BucketOf(key).places) {

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/clock.h"
 #include "tokens/block_hash.h"
@@ -46,6 +47,7 @@ class LostBlocks {
     uint32_t second = 0;  // when, by SetNow()
   };
   void Add(uint64_t key, LostHow how, uint32_t owner);
+  void Add(std::span<const uint64_t> keys, LostHow how, uint32_t owner);
   std::optional<Loss> Find(uint64_t key) const;
 
   // Coarse time, for those who have no clock at hand.

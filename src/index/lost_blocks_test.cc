@@ -111,5 +111,20 @@ TEST(LostBlocks, CanBeWrittenFromManyThreads) {
   EXPECT_EQ(sizes, (std::set<uint32_t>{1, 2, 3, 4}));
 }
 
+TEST(LostBlocks, TakesManyAtOnce) {
+  for (const size_t count : {0, 1, 7, 8, 9, 100}) {
+    LostBlocks lost(size_t{1} << 20);
+    std::vector<uint64_t> keys;
+    for (size_t i = 1; i <= count; ++i) keys.push_back(i * 0x9e3779b97f4a7c15u);
+    lost.Add(keys, LostHow::kSent, 7);
+    for (const uint64_t key : keys) {
+      const auto loss = lost.Find(key);
+      ASSERT_TRUE(loss) << count;
+      EXPECT_EQ(loss->owner, 7u);
+    }
+    EXPECT_FALSE(lost.Find(42));
+  }
+}
+
 }  // namespace
 }  // namespace fathom

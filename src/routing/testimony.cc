@@ -172,8 +172,7 @@ void Testimony::FirstByte(TimePoint now) {
   if (lost_blocks_ == nullptr || keys_.empty()) return;
   lost_blocks_->SetNow(now);
   lost_blocks_->AddShape(shape_);
-  const uint32_t owner = LostBlocks::OwnerOf(label_.worker, label_.dp_rank);
-  for (const uint64_t key : keys_) lost_blocks_->Add(key, LostHow::kSent, owner);
+  lost_blocks_->Add(keys_, LostHow::kSent, LostBlocks::OwnerOf(label_.worker, label_.dp_rank));
   keys_ = {};
 }
 
