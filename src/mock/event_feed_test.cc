@@ -275,8 +275,8 @@ TEST_F(EventFeedTest, DialsASubscriberThatIsBound) {
   struct Script {
     static Task<void> Run(EventFeedTest& t, std::vector<uint64_t>& live) {
       while (t.subscriber_->connects() == 0) co_await t.loop_.Sleep(milliseconds(1));
-      // A bound subscriber tells a new peer what it wants while it receives; a busy machine takes its
-      // time to hear it.
+      // A bound subscriber tells a new peer what it wants while it receives; a busy machine takes
+      // its time to hear it.
       for (int i = 0; i < 3; ++i) {
         auto listening = t.Hear(live);
         co_await listening;
