@@ -422,7 +422,8 @@ def test_a_prompt_that_no_cache_can_hold_does_not_wait(pages, serve):
     (huge,) = join_line(router, "huge-1", prompt=ids(4, 128))
     asked += join_line(router, "small", prompt=ids(5, 4))
     worker.answer.open(1)
-    eventually(lambda: len(seen(worker)) == 5, "the line moves while the large one runs")
+    # One that is refused may come twice, the second time without our own question in it.
+    eventually(lambda: len(set(seen(worker))) == 5, "the line moves while the large one runs")
     assert [d["request_id"] for d in decisions(router)[::-1]] == \
         ["first-0", "huge-0", "large", "huge-1", "small"]
     with huge.connection:
