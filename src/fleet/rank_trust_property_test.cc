@@ -56,7 +56,6 @@ struct Rig {
     ServedRequest request{.space = static_cast<PromptSpace>(Below<int>(kPromptSpaces)),
                           .block_size = *rc::gen::element(0u, 1u, 16u, ~0u),
                           .predicted = Below(1000u),
-                          .believed = Below(1000u),
                           .repeated = Below(1000u),
                           .comparable = Below(4) > 0,
                           .has_block = Below(2) > 0,

@@ -19,9 +19,10 @@ namespace fathom {
 
 class RankWitness {
  public:
+  // Whether another request's blocks can be noted.
+  bool MayExpect(TimePoint now);
   // A request goes to the rank. Returns the number of a note if `expected` was taken, for
   // FirstByte() and Withdraw(); otherwise 0.
-  bool MayExpect(TimePoint now);
   uint64_t Sent(bool busy, std::optional<ExpectedBlocks> expected, TimePoint now);
   void FirstByte(uint64_t note, TimePoint now);
   void Withdraw(uint64_t note);

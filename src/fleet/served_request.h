@@ -26,7 +26,6 @@ struct ServedRequest {
   uint32_t block_size = 16;  // of the rank, as well as it is known
   // Leading tokens of the prompt:
   uint32_t predicted = 0;          // that events said were there
-  uint32_t believed = 0;           // that had just been sent there
   uint32_t repeated = 0;           // that the rank is known to have computed before
   uint32_t untold = 0;             // likewise, so long ago that an event should have told of it
   std::optional<uint32_t> cached;  // that the engine says it found

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>

@@ -10,7 +10,6 @@
 #include <cstdint>
 
 #include "base/clock.h"
-#include "fleet/trust.h"
 
 namespace fathom {
 

@@ -4,8 +4,7 @@
 //                a silent, broken or empty answer can still be had from somebody else.
 // Back-pressure  One buffer. The worker is not read again before the client took what there is.
 // Streams        Events are passed on whole, so that a stream that breaks can be ended with an
-// error
-//                event: never a torn event, never a truncation that looks complete.
+//                error event: never a torn event, never a truncation that looks complete.
 // Usage          Read from what passes by; taken out again where only the router had asked for it.
 // Cost           One read and one write per piece that the worker sends; bodies are not copied,
 //                but for the few events that tell usage.

@@ -215,23 +215,15 @@ Task<Exchange::Outcome> Exchange::Attempt(Worker& worker) {
             failure_->reason == RetryReason::kBroken && !client_left_;
   }
   if (fresh) {
-    auto connecting = Connect(worker);
-    outcome = co_await connecting;
-    if (outcome == Outcome::kOk) {
-      auto asking = Ask(worker);
-      outcome = co_await asking;
-    }
+    auto asking = ConnectAndAsk(worker);
+    outcome = co_await asking;
   }
   // An engine may not know what we asked it, and the client has not.
   if (outcome == Outcome::kFailed && failure_->reason == RetryReason::kQuestion && !client_left_) {
     usage_.Drop();
     context_.metrics.Retries(RetryReason::kQuestion).Add();
-    auto connecting = Connect(worker);
-    outcome = co_await connecting;
-    if (outcome == Outcome::kOk) {
-      auto asking = Ask(worker);
-      outcome = co_await asking;
-    }
+    auto asking = ConnectAndAsk(worker);
+    outcome = co_await asking;
   }
   if (client_left_) outcome = Outcome::kClientLeft;
   if (outcome == Outcome::kFailed) BlameWorker(worker);
@@ -239,6 +231,15 @@ Task<Exchange::Outcome> Exchange::Attempt(Worker& worker) {
   worker_ = nullptr;
   worker.in_flight.fetch_sub(1, std::memory_order_relaxed);
   co_return outcome;
+}
+
+Task<Exchange::Outcome> Exchange::ConnectAndAsk(Worker& worker) {
+  auto connecting = Connect(worker);
+  const Outcome connected = co_await connecting;
+  if (connected != Outcome::kOk) co_return connected;
+  auto asking = Ask(worker);
+  const Outcome asked = co_await asking;
+  co_return asked;
 }
 
 void Exchange::BlameWorker(Worker& worker) {

@@ -60,6 +60,7 @@ class Exchange final : private HangupWatcher {
   Task<Outcome> Attempt(Worker& worker);
   Task<Outcome> Connect(Worker& worker);
   Task<Outcome> Ask(Worker& worker);
+  Task<Outcome> ConnectAndAsk(Worker& worker);
   Task<Outcome> Relay(Worker& worker);
   bool WantsAnotherWorker(Worker& worker);
   Outcome FailWith(const Failure& failure);

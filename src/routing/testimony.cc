@@ -79,12 +79,11 @@ Testimony::Testimony(LostBlocks* lost, Steering& steering, const Steering::Choic
   served_ = {.space = question.space,
              .block_size = shape_.size,
              .predicted = decision.cached_tokens(),
-             .believed = decision.rank().believed,
              .repeated = decision.cached_tokens(),
              .comparable = about.comparable,
              .sent = now,
              .pulse = rank_.witness.pulse()};
-  known_.used = std::max(served_.predicted, served_.believed);
+  known_.used = std::max(served_.predicted, decision.rank().believed);
   Note(WasteCause::kMispredicted, served_.predicted, &rank_);
   NoteOthers(decision, steering.outsiders(), about);
   NoteLost(steering.lost(), about, now);
