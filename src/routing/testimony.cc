@@ -111,7 +111,13 @@ void Testimony::NoteOthers(const Decision& decision, std::span<const Steering::O
     const RankView& view = decision.ranks[i];
     if (i == decision.chosen) continue;
     const uint32_t tokens = std::max(view.cached[0], view.believed);
-    Note(view.trust < 1 ? WasteCause::kDoubted : WasteCause::kLoad, tokens, nullptr);
+    if (view.trust >= 1) {
+      Note(WasteCause::kLoad, tokens, nullptr);
+    } else if (tokens > 0) {
+      const Member* const member = about.fleet.Find(WorkerId(view.rank.worker));
+      Note(WasteCause::kDoubted, tokens,
+           member == nullptr ? nullptr : member->worker->ranks.Find(view.rank.dp_rank));
+    }
   }
   Note(WasteCause::kFull, decision.full_tokens, nullptr);
   for (const Steering::Outsider& outsider : outsiders) {
