@@ -45,8 +45,8 @@ std::optional<Command> CommandOf(std::string_view name) {
 }
 
 int UnknownCommand(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kNames = {"serve",    "mock",  "demo", "listen",
-                                                      "tokenize", "bench", "docs", "version"};
+  constexpr std::array<std::string_view, 10> kNames = {
+      "serve", "mock", "demo", "listen", "tokenize", "doctor", "lint", "bench", "docs", "version"};
   const auto near = Nearest(name, kNames);
   return Complain(fmt::format(
       "no such command '{}'{}", name,
@@ -85,6 +85,8 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
   BlockSignals();
   if (command == Command::kListen) return RunListen(*settings);
   if (command == Command::kTokenize) return RunTokenize(*settings);
+  if (command == Command::kDoctor) return RunDoctor(*settings);
+  if (command == Command::kLint) return RunLint(*settings);
   const bool json = command != Command::kDemo && settings->Choice("log-format") == "json";
   Log log(STDERR_FILENO, *ParseLogLevel(settings->Choice("log-level")),
           json ? LogFormat::kJson : LogFormat::kText);
@@ -97,6 +99,8 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
       return RunDemo(*settings, log);
     case Command::kListen:
     case Command::kTokenize:
+    case Command::kDoctor:
+    case Command::kLint:
       break;  // they have no log
   }
   return kExitFailed;

@@ -82,12 +82,12 @@ class ConfigFileReader {
   }
 
   Error NoSuchKey(const Origin& origin, const std::string& name) const {
+    if (Nearest(name, {&kWorkers, 1})) {
+      return origin.Refuse("no such key; did you mean workers?");
+    }
     if (const auto other = CommandWith(name)) {
       return origin.Refuse(
           fmt::format("not an option of {}; it belongs to {}", NameOf(command_), NameOf(*other)));
-    }
-    if (Nearest(name, {&kWorkers, 1})) {
-      return origin.Refuse("no such key; did you mean workers?");
     }
     const auto nearest = NearestOption(command_, name);
     if (nearest) return origin.Refuse(fmt::format("no such key; did you mean {}?", *nearest));

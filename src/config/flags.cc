@@ -43,10 +43,10 @@ class FlagReader {
                      std::optional<std::string_view> value) {
     if (option.type == OptionType::kFlag) return Add(option, name, value.value_or("true"));
     if (value) return Add(option, name, *value);
-    if (!HasValueNext()) return MissingValue(option, name);
+    if (!HasValueNext(option)) return MissingValue(option, name);
     do {
       TRY_VOID(Add(option, name, args_[next_++]));
-    } while (option.list() && HasValueNext());  // --worker-urls http://a http://b
+    } while (option.list() && HasValueNext(option));  // --worker-urls http://a http://b
     return {};
   }
 
@@ -64,10 +64,12 @@ class FlagReader {
     return Add(option, name, "false");
   }
 
-  // "-5" is a value, so that the bounds can refuse it; any other dash starts an option.
-  bool HasValueNext() const {
+  // "-5" is a value, so that the bounds can refuse it, and "-" by itself is standard input; any
+  // other dash starts an option.
+  bool HasValueNext(const Option& option) const {
     if (next_ == args_.size()) return false;
     const std::string_view arg = args_[next_];
+    if (arg == "-") return option.type == OptionType::kFiles;
     return !arg.starts_with('-') || (arg.size() > 1 && arg[1] >= '0' && arg[1] <= '9');
   }
 
@@ -110,7 +112,7 @@ class FlagReader {
     if (same == found_.end()) {
       found_.push_back({&option, std::string(text), Origin::Flag(name)});
     } else if (option.list()) {
-      same->text.append(" ").append(text);
+      same->text.append(option.type == OptionType::kFiles ? "\n" : " ").append(text);
     } else {
       *same = {&option, std::string(text), Origin::Flag(name)};
     }

@@ -111,6 +111,10 @@ std::string_view SummaryOf(Command command) {
     case Command::kTokenize:
       return "Shows the prompt of a chat, its tokens and the keys of its blocks, as serve sees "
              "them.";
+    case Command::kDoctor:
+      return "Finds out why cache-aware routing does not work, and proposes what would mend it.";
+    case Command::kLint:
+      return "Checks deployment files for settings that keep cache-aware routing from working.";
   }
   CHECK(false);
 }

@@ -19,15 +19,20 @@ std::string_view NameOf(Command command) {
       return "listen";
     case Command::kTokenize:
       return "tokenize";
+    case Command::kDoctor:
+      return "doctor";
+    case Command::kLint:
+      return "lint";
   }
   CHECK(false);
 }
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening", "Workers", "Routing",   "Tokens",   "Trust",   "Relay",
-      "Limits",    "Retries", "Health",    "Security", "Answers", "Simulation",
-      "Faults",    "Traffic", "KV events", "Output",   "Logging"};
+      "Listening",       "Workers",    "Routing",          "Tokens",  "Trust",
+      "Relay",           "Limits",     "Retries",          "Health",  "Security",
+      "Answers",         "Simulation", "Faults",           "Traffic", "KV events",
+      "What to look at", "Kubernetes", "Model and memory", "Output",  "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 
@@ -58,6 +63,8 @@ std::string_view Option::Placeholder() const {
       return "WORD";
     case OptionType::kList:
       return "WORD...";
+    case OptionType::kFiles:
+      return "FILE...";
     case OptionType::kSecret:
       return "KEY";
     case OptionType::kSecretList:

@@ -15,10 +15,19 @@
 namespace fathom {
 
 // Bits, so that a row of the table can belong to several.
-enum class Command : uint8_t { kServe = 1, kMock = 2, kDemo = 4, kListen = 8, kTokenize = 16 };
+enum class Command : uint8_t {
+  kServe = 1,
+  kMock = 2,
+  kDemo = 4,
+  kListen = 8,
+  kTokenize = 16,
+  kDoctor = 32,
+  kLint = 64,
+};
 
-inline constexpr Command kCommands[] = {Command::kServe, Command::kMock, Command::kDemo,
-                                        Command::kListen, Command::kTokenize};
+inline constexpr Command kCommands[] = {Command::kServe,  Command::kMock,     Command::kDemo,
+                                        Command::kListen, Command::kTokenize, Command::kDoctor,
+                                        Command::kLint};
 
 constexpr unsigned operator|(Command a, Command b) {
   return static_cast<unsigned>(a) | static_cast<unsigned>(b);
@@ -36,6 +45,7 @@ enum class OptionType : uint8_t {
   kText,        // anything; empty means none
   kChoice,      // one of a few words
   kList,        // words, separated by commas or spaces, or given again
+  kFiles,       // paths, one to an argument: nothing in them separates
   kSecret,      // text that is never printed
   kSecretList,  // words that are never printed
 };
@@ -57,11 +67,14 @@ enum class OptionSection : uint8_t {
   kFaults,
   kTraffic,
   kEvents,
+  kSources,
+  kCluster,
+  kSizing,
   kOutput,
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 17;
+inline constexpr size_t kOptionSections = 20;
 
 std::string_view NameOf(OptionSection section);
 
@@ -95,7 +108,10 @@ struct Option {
 
   bool BelongsTo(Command command) const { return (commands & static_cast<unsigned>(command)) != 0; }
   bool secret() const { return type == OptionType::kSecret || type == OptionType::kSecretList; }
-  bool list() const { return type == OptionType::kList || type == OptionType::kSecretList; }
+  bool list() const {
+    return type == OptionType::kList || type == OptionType::kFiles ||
+           type == OptionType::kSecretList;
+  }
   std::string EnvironmentName() const;   // "FATHOM_MAX_IN_FLIGHT"
   std::string_view Placeholder() const;  // "N"
 };

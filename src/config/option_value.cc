@@ -136,7 +136,7 @@ Result<OptionValue> ParseSecret(std::string_view text) {
 }
 
 Result<OptionValue> ParseList(const Option& option, std::string_view text) {
-  const auto words = SplitAny(text, ", \t\r\n");
+  const auto words = SplitAny(text, option.type == OptionType::kFiles ? "\n" : ", \t\r\n");
   if (words.empty() && option.secret()) return ParseSecret("");
   return OptionValue(std::vector<std::string>(words.begin(), words.end()));
 }
@@ -206,6 +206,7 @@ Result<OptionValue> ParseValue(const Option& option, std::string_view text) {
     case OptionType::kSecret:
       return ParseSecret(text);
     case OptionType::kList:
+    case OptionType::kFiles:
     case OptionType::kSecretList:
       return ParseList(option, text);
   }

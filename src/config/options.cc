@@ -11,6 +11,8 @@ constexpr auto kMock = static_cast<unsigned>(Command::kMock);
 constexpr auto kDemo = static_cast<unsigned>(Command::kDemo);
 constexpr auto kListen = static_cast<unsigned>(Command::kListen);
 constexpr auto kTokenize = static_cast<unsigned>(Command::kTokenize);
+constexpr auto kDoctor = static_cast<unsigned>(Command::kDoctor);
+constexpr auto kLint = static_cast<unsigned>(Command::kLint);
 
 constexpr double kMillisecond = 0.001;
 constexpr double kHour = 3600;
@@ -20,6 +22,7 @@ constexpr double kKiB = 1024;
 constexpr double kMiB = 1024 * kKiB;
 constexpr double kGiB = 1024 * kMiB;
 constexpr double kMillion = 1e6;
+constexpr double kTiB = 1024 * kGiB;
 
 constexpr std::string_view kRouterModes[] = {
     "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded", "direct"};
@@ -27,6 +30,8 @@ constexpr std::string_view kRouterModes[] = {
 constexpr std::string_view kComparedModes[] = {
     "none", "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded"};
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
+constexpr std::string_view kEnginesOrAny[] = {"any", "vllm", "sglang", "trtllm"};
+constexpr std::string_view kReportFormats[] = {"text", "json", "markdown", "html"};
 constexpr std::string_view kInputForms[] = {"auto", "text", "request"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
@@ -660,6 +665,156 @@ constexpr Option kOptions[] = {
     {.name = "lines", .type = kFlag, .fallback = "false", .commands = kTokenize,
      .section = kOutput,
      .help = "Every line of the input is one JSON value: a string is a text, an object a request."},
+
+    // What doctor looks at
+    {.name = "url", .type = kText, .fallback = "", .commands = kDoctor, .section = kSources,
+     .placeholder = "URL", .aliases = {"fathom-url"},
+     .help = "A running Fathom: its /health, /metrics, /debug/index and /debug/decisions are "
+             "read."},
+    {.name = "worker", .type = kList, .fallback = "", .commands = kDoctor, .section = kSources,
+     .placeholder = "URL...",
+     .help = "Engines, asked directly: their pages about cache, events and load."},
+    {.name = "dynamo-url", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kSources, .placeholder = "URL",
+     .help = "A frontend of Dynamo: its /health and /metrics are read."},
+    {.name = "logs", .type = kFiles, .fallback = "", .commands = kDoctor, .section = kSources,
+     .aliases = {"log"},
+     .help = "Logs of Fathom, of Dynamo's frontend and workers, of engines; - is standard input."},
+    {.name = "manifest", .type = kFiles, .fallback = "", .commands = kDoctor,
+     .section = kSources, .aliases = {"manifests"},
+     .help = "Deployment files: Kubernetes YAML and what kubectl get -o yaml prints, Helm values, "
+             "compose files, engine files, TOML, command lines; - is standard input."},
+    {.name = "nvidia-smi", .type = kFiles, .fallback = "", .commands = kDoctor,
+     .section = kSources,
+     .help = "Output of nvidia-smi on the workers; - is standard input."},
+    {.name = "dcgm", .type = kFiles, .fallback = "", .commands = kDoctor, .section = kSources,
+     .placeholder = "URL|FILE...",
+     .help = "DCGM exporters, or pages of theirs: memory of each GPU."},
+    {.name = "listen", .type = kDuration, .fallback = "0", .range = {0, kHour},
+     .commands = kDoctor, .section = kSources,
+     .help = "Subscribe to the workers' KV events for so long and measure them; 0 does not."},
+    {.name = "probe", .type = kInteger, .fallback = "0", .range = {0, 256}, .commands = kDoctor,
+     .section = kSources,
+     .help = "Send small conversations through the router, one at a time and then more, up to so "
+             "many at once, to see whether follow-up turns get faster; not read-only, for it makes "
+             "the engines work."},
+    {.name = "probe-model", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kSources, .placeholder = "NAME",
+     .help = "Model that the probe asks for; empty: the first that the router lists."},
+    {.name = "drain", .type = kFlag, .fallback = "false", .commands = kDoctor,
+     .section = kSources,
+     .help = "Also read pages of TensorRT-LLM that hand out everything once: a router that polls "
+             "the same engine loses what is read here."},
+    {.name = "api-key", .type = kSecret, .fallback = "", .commands = kDoctor, .section = kSources,
+     .help = "Key that routers' API and workers are asked with."},
+    {.name = "admin-key", .type = kSecret, .fallback = "", .commands = kDoctor,
+     .section = kSources,
+     .help = "Key of Fathom's admin pages."},
+    {.name = "ca-file", .type = kText, .fallback = "", .commands = kDoctor, .section = kSources,
+     .placeholder = "FILE",
+     .help = "Verify https:// routers and workers against these certificates instead of the "
+             "system's."},
+    {.name = "timeout", .type = kDuration, .fallback = "5s", .range = {0.1, kHour},
+     .commands = kDoctor, .section = kSources,
+     .help = "Longest wait for one answer."},
+
+    // Kubernetes
+    {.name = "kube", .type = kFlag, .fallback = "false", .commands = kDoctor, .section = kCluster,
+     .help = "Read the objects of a namespace and the logs of its pods through the Kubernetes API, "
+             "with GET alone."},
+    {.name = "kubeconfig", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kCluster, .placeholder = "FILE",
+     .help = "Whom to ask and as whom; empty: $KUBECONFIG, ~/.kube/config, or the account of the "
+             "pod that this runs in."},
+    {.name = "kube-context", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kCluster, .placeholder = "NAME",
+     .help = "Context of the kubeconfig; empty: its current one."},
+    {.name = "namespace", .type = kText, .fallback = "", .commands = kDoctor, .section = kCluster,
+     .placeholder = "NAME",
+     .help = "Namespace to read; empty: the context's, or the pod's own."},
+    {.name = "kube-log-lines", .type = kInteger, .fallback = "10000", .range = {0, kMillion},
+     .commands = kDoctor, .section = kCluster,
+     .help = "Last lines of each pod's log to read; 0 reads no logs."},
+
+    // Model and memory
+    {.name = "model-config", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kSizing, .placeholder = "FILE",
+     .help = "The model's config.json, from which the cost of a cached token is reckoned."},
+    {.name = "model-path", .type = kText, .fallback = "", .commands = kDoctor,
+     .section = kSizing, .placeholder = "DIR",
+     .help = "Folder of the model: its config.json, and its tokenizer, which is held against the "
+             "workers'."},
+    {.name = "engine", .type = kChoice, .fallback = "any", .choices = kEnginesOrAny,
+     .commands = kDoctor, .section = kSizing, .placeholder = "NAME",
+     .help = "Whose memory formula to use, where nothing else says which engine it is."},
+    {.name = "gpu", .type = kText, .fallback = "", .commands = kDoctor, .section = kSizing,
+     .placeholder = "NAME|SIZE",
+     .help = "The GPU, by name (H100, A100-40GB, L40S) or by memory (80GiB)."},
+    {.name = "tp", .type = kInteger, .fallback = "0", .range = {0, 1024}, .commands = kDoctor,
+     .section = kSizing, .aliases = {"tensor-parallel-size"},
+     .help = "GPUs that share each layer; 0: as manifests say, else 1."},
+    {.name = "pp", .type = kInteger, .fallback = "0", .range = {0, 1024}, .commands = kDoctor,
+     .section = kSizing, .aliases = {"pipeline-parallel-size"},
+     .help = "Stages that the layers are divided into; 0: as manifests say, else 1."},
+    {.name = "dp", .type = kInteger, .fallback = "0", .range = {0, 1024}, .commands = kDoctor,
+     .section = kSizing, .aliases = {"data-parallel-size"},
+     .help = "Data-parallel ranks of a worker; 0: as manifests say, else 1."},
+    {.name = "kv-dtype", .type = kText, .fallback = "", .commands = kDoctor, .section = kSizing,
+     .placeholder = "TYPE", .aliases = {"kv-cache-dtype"},
+     .help = "Type of cached values: auto, bf16, fp8, fp8_ds_mla, nvfp4; empty: as manifests say, "
+             "else the model's."},
+    {.name = "weights", .type = kBytes, .fallback = "0", .range = {0, 64 * kTiB},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Size of the model's weights; 0: from the index beside config.json, else reckoned."},
+    {.name = "memory-fraction", .type = kNumber, .fallback = "0", .range = {0, 1},
+     .commands = kDoctor, .section = kSizing,
+     .aliases = {"gpu-memory-utilization", "mem-fraction-static"},
+     .help = "Share of GPU memory that the engine may use, in its own terms; 0: as manifests say, "
+             "else its default."},
+    {.name = "block-size", .type = kInteger, .fallback = "0", .range = {0, 65536},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Tokens per block of the engine, for sizing; 0: as seen, else its default."},
+    {.name = "max-num-seqs", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Sequences that an engine runs at once; 0: as seen."},
+    {.name = "replicas", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Workers that share the load; 0: as seen, else 1."},
+    {.name = "concurrency", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Requests in flight on the whole fleet; 0: as seen."},
+    {.name = "prompt-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Mean length of a prompt; 0: as seen."},
+    {.name = "output-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Mean length of an answer; 0: as seen."},
+    {.name = "request-rate", .type = kNumber, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Requests per second on the whole fleet; 0: as seen."},
+    {.name = "turn-gap", .type = kDuration, .fallback = "0", .range = {0, kDay},
+     .commands = kDoctor, .section = kSizing,
+     .help = "Time between two turns of a conversation; 0: 30 s, and the report says so."},
+
+    // What doctor and lint print
+    {.name = "format", .type = kChoice, .fallback = "text", .choices = kReportFormats,
+     .commands = kDoctor, .section = kOutput, .placeholder = "FORMAT",
+     .help = "How to print the report; json, markdown and html print nothing else."},
+    {.name = "output", .type = kText, .fallback = "", .commands = kDoctor, .section = kOutput,
+     .placeholder = "FILE",
+     .help = "Write the report to this file instead of standard output."},
+
+    // What lint checks, and how it says so
+    {.name = "files", .type = kFiles, .fallback = "", .commands = kLint, .section = kSources,
+     .help = "Files and folders to check; - is standard input.",
+     .positional = true},
+    {.name = "format", .type = kChoice, .fallback = "text", .choices = kLogFormats,
+     .commands = kLint, .section = kOutput, .placeholder = "FORMAT",
+     .help = "Findings for people, or one JSON object."},
+    {.name = "diff", .type = kFlag, .fallback = "false", .commands = kLint, .section = kOutput,
+     .help = "Print the changes that would mend what can be mended safely, for patch -p1."},
+    {.name = "fix", .type = kFlag, .fallback = "false", .commands = kLint, .section = kOutput,
+     .help = "Write these changes into the files."},
 
     // Logging
     {.name = "log-level", .type = kChoice, .fallback = "warn", .choices = kLogLevels,

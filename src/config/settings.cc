@@ -109,6 +109,10 @@ const std::vector<std::string>& Settings::List(std::string_view name) const {
   return Get<std::vector<std::string>>(name, OptionType::kList);
 }
 
+const std::vector<std::string>& Settings::Files(std::string_view name) const {
+  return Get<std::vector<std::string>>(name, OptionType::kFiles);
+}
+
 const std::string& Settings::Secret(std::string_view name) const {
   return Get<std::string>(name, OptionType::kSecret);
 }

@@ -46,6 +46,7 @@ class Settings {
   const std::string& Text(std::string_view name) const;
   const std::string& Choice(std::string_view name) const;
   const std::vector<std::string>& List(std::string_view name) const;
+  const std::vector<std::string>& Files(std::string_view name) const;
   // Apart from Text and List, so that every use of a key can be found. Empty means none.
   const std::string& Secret(std::string_view name) const;
   const std::vector<std::string>& Secrets(std::string_view name) const;

@@ -171,6 +171,15 @@ TEST(Flags, LeaveTheOtherArgumentsToTheOptionThatTakesThem) {
   EXPECT_EQ(dash.Refusal(), "-x: no such option; options are written --name");
 }
 
+TEST(Flags, TakePathsAsTheyAre) {
+  const World lint{.command = Command::kLint, .args = {"a b,c.yaml", "--diff", "-", "d.yaml"}};
+  EXPECT_THAT(lint.Loaded().Files("files"), ElementsAre("a b,c.yaml", "-", "d.yaml"));
+  const World doctor{.command = Command::kDoctor,
+                     .args = {"--logs", "x y.log", "-", "--manifest=m.yaml", "--kube"}};
+  EXPECT_THAT(doctor.Loaded().Files("logs"), ElementsAre("x y.log", "-"));
+  EXPECT_THAT(doctor.Loaded().Files("manifest"), ElementsAre("m.yaml"));
+}
+
 TEST(Flags, RefuseAValueOutOfBounds) {
   EXPECT_EQ(Args({"--port", "70000"}).Refusal(), "--port=70000: must be between 0 and 65535");
   EXPECT_EQ(Args({"--port", "-1"}).Refusal(), "--port=-1: must be between 0 and 65535");

@@ -189,6 +189,8 @@ Answer HealthPage(const GatewayContext& context, bool with_workers) {
   JsonWriter w;
   w.BeginObject().Key("status").String(ready == 0 ? "down" : whole ? "ok" : "degraded");
   w.Key("version").String(kVersion);
+  w.Key("router_mode").String(Name(context.options.steering.mode));
+  w.Key("router_kv_events").Bool(context.options.steering.events);
   w.Key("draining").Bool(context.draining.load(std::memory_order_relaxed));
   w.Key("requests_in_flight").Int(context.admission.inside());
   w.Key("requests_waiting").Int(context.admission.waiting());

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -31,6 +32,74 @@ int ChooseHttp11(SSL*, const unsigned char** out, unsigned char* out_size,
   if (found != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_NOACK;
   *out = chosen;
   return SSL_TLSEXT_ERR_OK;
+}
+
+SSL_CTX* NewClientContext() {
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  CHECK(context != nullptr);
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  ERR_clear_error();
+  return context;
+}
+
+struct FreePem {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using PemText = std::unique_ptr<BIO, FreePem>;
+using Certificate = std::unique_ptr<X509, FreePem>;
+
+PemText OpenPem(const std::string& text) {
+  PemText bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+  CHECK(bio != nullptr);
+  return bio;
+}
+
+// OpenSSL would ask the terminal.
+int NoPassphrase(char*, int, int, void*) { return 0; }
+
+Certificate NextCertificate(BIO* pem) {
+  return Certificate(PEM_read_bio_X509(pem, nullptr, &NoPassphrase, nullptr));
+}
+
+Result<void> TrustAuthorities(SSL_CTX* context, const std::string& text) {
+  const PemText pem = OpenPem(text);
+  size_t count = 0;
+  while (const Certificate authority = NextCertificate(pem.get())) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get());
+    ++count;
+  }
+  if (count == 0) {
+    return Fail(Blame::kCaller, "cannot use the authorities' certificates: {}", LastProblem());
+  }
+  ERR_clear_error();
+  return {};
+}
+
+Result<void> ShowCertificate(SSL_CTX* context, const std::string& text) {
+  const PemText pem = OpenPem(text);
+  const Certificate own = NextCertificate(pem.get());
+  if (!own || SSL_CTX_use_certificate(context, own.get()) != 1) {
+    return Fail(Blame::kCaller, "cannot use the client's certificate: {}", LastProblem());
+  }
+  while (const Certificate link = NextCertificate(pem.get())) {
+    SSL_CTX_add1_chain_cert(context, link.get());
+  }
+  ERR_clear_error();
+  return {};
+}
+
+Result<void> UseKey(SSL_CTX* context, const std::string& text) {
+  const PemText pem = OpenPem(text);
+  const std::unique_ptr<EVP_PKEY, FreePem> key(
+      PEM_read_bio_PrivateKey(pem.get(), nullptr, &NoPassphrase, nullptr));
+  if (!key || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return Fail(Blame::kCaller, "cannot use the client's key with its certificate: {}",
+                LastProblem());
+  }
+  return {};
 }
 
 }  // namespace
@@ -132,16 +201,27 @@ std::unique_ptr<TlsSession> TlsServerContext::Accept(int fd) const {
 
 Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::Create(
     const std::string& ca_file) {
-  SSL_CTX* const raw = SSL_CTX_new(TLS_client_method());
-  CHECK(raw != nullptr);
+  SSL_CTX* const raw = NewClientContext();
   auto context = std::make_shared<const TlsClientContext>(raw);
-  SSL_CTX_set_min_proto_version(raw, TLS1_2_VERSION);
-  SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
-  ERR_clear_error();
   if (ca_file.empty()) {
     SSL_CTX_set_default_verify_paths(raw);
   } else if (SSL_CTX_load_verify_locations(raw, ca_file.c_str(), nullptr) != 1) {
     return Fail(Blame::kCaller, "cannot use CA file {}: {}", ca_file, LastProblem());
+  }
+  return context;
+}
+
+Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::FromPem(const TlsClientPem& pem) {
+  SSL_CTX* const raw = NewClientContext();
+  auto context = std::make_shared<const TlsClientContext>(raw);
+  if (pem.authorities.empty()) {
+    SSL_CTX_set_default_verify_paths(raw);
+  } else {
+    TRY_VOID(TrustAuthorities(raw, pem.authorities));
+  }
+  if (!pem.certificate.empty()) {
+    TRY_VOID(ShowCertificate(raw, pem.certificate));
+    TRY_VOID(UseKey(raw, pem.key));
   }
   return context;
 }

@@ -65,11 +65,19 @@ class TlsServerContext {
   ssl_ctx_st* context_;
 };
 
+// Whom a client trusts, and as whom it comes: all as PEM text.
+struct TlsClientPem {
+  std::string authorities;  // empty: the system's store
+  std::string certificate;  // its own first, then its chain; empty: it shows none
+  std::string key;          // of that certificate; never part of an error
+};
+
 // Verifies the server: its chain (against `ca_file`, or the system's store when that is empty) and
 // its name.
 class TlsClientContext {
  public:
   static Result<std::shared_ptr<const TlsClientContext>> Create(const std::string& ca_file);
+  static Result<std::shared_ptr<const TlsClientContext>> FromPem(const TlsClientPem& pem);
   explicit TlsClientContext(ssl_ctx_st* context) : context_(context) {}
   ~TlsClientContext();
   TlsClientContext(const TlsClientContext&) = delete;

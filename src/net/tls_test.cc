@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,6 +47,11 @@ class Certificates {
 
   std::string folder_;
 };
+
+std::string TextOf(const std::string& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 const Certificates& Shared() {
   static const Certificates certificates;
@@ -324,6 +330,62 @@ TEST(TlsContext, NamesTheFileThatIsMissingOrWrong) {
   ASSERT_FALSE(no_ca);
   EXPECT_NE(no_ca.error().what.find("/nowhere.ca"), std::string::npos);
   EXPECT_EQ(no_ca.error().blame, Blame::kCaller);
+}
+
+TEST_F(TlsTest, TrustsAuthoritiesAndShowsACertificateThatCameAsText) {
+  const auto serving = TlsServerContext::Load(Shared().Certificate("ours"), Shared().Key("ours"));
+  const std::string both =
+      TextOf(Shared().Certificate("other")) + "a remark\n" + TextOf(Shared().Certificate("ours"));
+  const auto calling = TlsClientContext::FromPem(
+      {.authorities = both, .certificate = both, .key = TextOf(Shared().Key("other"))});
+  ASSERT_TRUE(calling) << calling.error().what;
+  server_->StartTls(**serving);
+  client_->StartTls(**calling, "localhost");
+  IoResult client;
+  IoResult server;
+  RunToEnd(loop_, [&] { return ShakeBoth(client, server); });
+  EXPECT_TRUE(client.ok()) << client_->TlsProblem();
+  EXPECT_TRUE(server.ok()) << server_->TlsProblem();
+}
+
+TEST_F(TlsTest, DoesNotTrustWhomTheTextDoesNotName) {
+  const auto serving = TlsServerContext::Load(Shared().Certificate("ours"), Shared().Key("ours"));
+  const auto calling =
+      TlsClientContext::FromPem({.authorities = TextOf(Shared().Certificate("other"))});
+  ASSERT_TRUE(calling) << calling.error().what;
+  server_->StartTls(**serving);
+  client_->StartTls(**calling, "localhost");
+  IoResult result;
+  struct Script {
+    static Task<void> Run(TlsTest& t, IoResult& result) {
+      IoResult server;
+      auto other = t.Shake(*t.server_, server);
+      auto shaking = t.Shake(*t.client_, result);
+      co_await shaking;
+      t.client_->FinishSending();
+      co_await other;
+    }
+  };
+  RunToEnd(loop_, [&] { return Script::Run(*this, result); });
+  EXPECT_EQ(result.status, IoStatus::kError);
+}
+
+TEST(TlsContext, RefusesTextThatCannotBeUsedWithoutQuotingIt) {
+  const std::string certificate = TextOf(Shared().Certificate("ours"));
+  const std::string key = TextOf(Shared().Key("ours"));
+  const TlsClientPem wrong[] = {
+      {.authorities = "s3cret"},
+      {.certificate = "s3cret", .key = key},
+      {.certificate = certificate, .key = "s3cret"},
+      {.certificate = certificate, .key = TextOf(Shared().Key("other"))},
+      {.certificate = certificate},
+  };
+  for (const TlsClientPem& pem : wrong) {
+    const auto context = TlsClientContext::FromPem(pem);
+    ASSERT_FALSE(context);
+    EXPECT_EQ(context.error().blame, Blame::kCaller);
+    EXPECT_EQ(context.error().what.find("s3cret"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -58,9 +58,11 @@ METRICS = {
 ENGINE_FLAGS = set("""
     --block-size --chat-template --disable-radix-cache --enable-cache-report --enable-hierarchical-cache
     --enable-metrics --enable-prefix-caching --enable-prompt-tokens-details --extra_llm_api_options
-    --gpu-memory-utilization --kv-cache-dtype --kv-events-config --kv_cache_free_gpu_memory_fraction
-    --max-num-batched-tokens --max-num-seqs --max-running-requests --max_batch_size --mem-fraction-static
-    --no-enable-prefix-caching --page-size --shutdown-timeout --tokenizer --tokenizer-path
+    --gpu-memory-utilization --kv-cache-dtype --kv-events-config --kv-transfer-config
+    --kv_cache_free_gpu_memory_fraction --max-num-batched-tokens --max-num-seqs --max-running-requests
+    --max-total-tokens --max_batch_size --mem-fraction-static --no-enable-prefix-caching --page-size
+    --pipeline-parallel-size --pp-size --pp_size --publish-events-and-metrics --shutdown-timeout
+    --tensor-parallel-size --tokenizer --tokenizer-path --tp-size --tp_size
     """.split())
 
 
@@ -155,10 +157,13 @@ def test_each_alert_has_its_page_which_names_it():
         assert f"`{name}`" in page.read_text(), f"{name} in {page.name}"
 
 
-def test_each_page_is_of_some_alert_and_in_the_index():
+def test_each_page_is_of_some_alert_or_finding_and_in_the_index():
     used = {ROOT / rule["annotations"]["runbook"] for rule in alerts().values()}
+    # test_findings_pages.py sees to it that each finding has its page.
+    catalogue = (ROOT / "src/findings/catalogue.cc").read_text()
+    found = {page for page in PAGES if f'"{page.stem}"' in catalogue}
     listed = re.findall(r"\]\((\S+\.md)\) \|$", (RUNBOOKS / "README.md").read_text(), re.MULTILINE)
-    assert used == set(PAGES)
+    assert used | found == set(PAGES)
     assert sorted(listed) == sorted(page.name for page in PAGES)
 
 
@@ -201,7 +206,7 @@ def test_pages_speak_of_metrics_that_exist(page):
 @pytest.fixture(scope="module")
 def fathom_flags():
     flags = set()
-    for command in ("serve", "listen", "tokenize"):
+    for command in ("serve", "listen", "tokenize", "doctor", "lint"):
         shown = run_fathom(command, "--help").stdout
         flags |= flags_in(shown)
         flags |= {f"--{no}{name}" for name in re.findall(r"--\[no-\]([\w-]+)", shown)

@@ -1,10 +1,12 @@
 """What a router says about the trust it has in its ranks: in /health, in its log, in its metrics."""
 
 import itertools
+import json
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from conftest import run_fathom
 from choices import BLOCK, QUICK, body_of, follow, ids
 from wire import ask, eventually
 
@@ -111,6 +113,25 @@ def check_doubt(router, worker, cause, evidence, fix, rank=0):
     assert router.metric("kv_router_rank_trust", worker=worker_id, rank=str(rank), state="trusted") == 0
     assert router.metric("kv_router_rank_doubt", worker=worker_id, rank=str(rank), cause=cause) == 1
     assert router.metric("kv_router_trust_changes_total", state="doubted", cause=cause) == 1
+    check_doctor(router, worker, cause, evidence, fix)
+
+
+def check_doctor(router, worker, cause, evidence, fix):
+    """The doctor, looking at the router alone, puts the cause first, in the router's words."""
+    first, *others = doctor_findings("--url", router.url)
+    assert first["id"] == cause.replace("_", "-"), (first, others)
+    assert worker.url in first["subject"]
+    assert any(re.search(evidence, sentence) for sentence in first["evidence"]), first["evidence"]
+    assert re.search(fix, first["fixes"][0]["what"]), first["fixes"]
+    # And in the log, without the router.
+    logged = doctor_findings("--logs", router.log)
+    assert cause.replace("_", "-") in [finding["id"] for finding in logged]
+
+
+def doctor_findings(*args):
+    ran = run_fathom("doctor", "--format", "json", *args)
+    assert ran.returncode in (0, 1), ran.stderr
+    return json.loads(ran.stdout)["findings"]
 
 
 def check_mended(router, worker, cause, rank=0):
@@ -119,3 +140,4 @@ def check_mended(router, worker, cause, rank=0):
     assert re.search(rf'A rank is trusted again.*was="?{cause}', router.log_text())
     assert router.health()["status"] == "ok"
     assert router.metric("kv_router_rank_doubt") == 0
+    assert cause.replace("_", "-") not in [finding["id"] for finding in doctor_findings("--url", router.url)]

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctor/live_diagnosis.h"
+#include "doctor/remedies.h"
+#include "doctor/trust_findings.h"
+
+namespace fathom {
+namespace {
+
+constexpr double kWorthSaying = 0.05;  // share of prompt tokens that were prefilled in vain
+constexpr double kEnoughTokens = 10'000;
+constexpr double kEnoughRequests = 50;
+
+EngineKind EngineNamed(std::string_view name) {
+  for (const EngineKind kind : {EngineKind::kVllm, EngineKind::kSglang, EngineKind::kTrtllm}) {
+    if (name == Name(kind)) return kind;
+  }
+  return EngineKind::kUnknown;
+}
+
+class RouterDiagnosis {
+ public:
+  RouterDiagnosis(const RouterLook& router, FindingBook& book) : router_(router), book_(book) {
+    for (const RoutedWorker& worker : router.workers) ranks_ += worker.ranks.size();
+  }
+
+  void Run() {
+    for (const RoutedWorker& worker : router_.workers) {
+      LookAtState(worker);
+      for (const RoutedRank& rank : worker.ranks) LookAtRank(worker, rank);
+    }
+    LookAtReadiness();
+    LookAtMode();
+    LookAtIndex();
+    LookAtWaste();
+  }
+
+ private:
+  std::string Page(std::string_view page) const {
+    return fmt::format("GET {}{}", router_.url, page);
+  }
+
+  Finding Found(FindingId id, std::string subject, std::string message) const {
+    Finding finding = MakeFinding(id, std::move(subject), std::move(message));
+    finding.fixes = RemediesFor(id, {.router = RouterKind::kFathom});
+    return finding;
+  }
+
+  double Share() const { return ranks_ == 0 ? 1.0 : 1.0 / static_cast<double>(ranks_); }
+
+  void LookAtState(const RoutedWorker& worker) {
+    if (worker.state != "unhealthy" && worker.state != "excluded") return;
+    const bool conflict = worker.cause == "block_size_conflict";
+    Finding finding =
+        Found(conflict ? FindingId::kBlockSizeConflict : FindingId::kUnhealthy, worker.url,
+              conflict ? fmt::format("A worker is refused: its blocks of {} tokens are not the "
+                                     "fleet's",
+                                     worker.block_size)
+                       : fmt::format("A worker is {} and gets no requests", worker.state));
+    finding.why = "What its cache holds is of no use to anybody";
+    finding.evidence.push_back(fmt::format("{}: {} is {}{}", Page("/health"), worker.url,
+                                           worker.state,
+                                           worker.cause.empty() ? "" : ", " + worker.cause));
+    for (const RoutedRank& rank : worker.ranks) {
+      if (rank.evidence.empty()) continue;
+      finding.evidence.push_back(fmt::format("rank {}: {}", rank.rank, rank.evidence));
+      if (!rank.fix.empty()) finding.fixes.insert(finding.fixes.begin(), Fix{.what = rank.fix});
+    }
+    const double workers = static_cast<double>(std::max<size_t>(router_.workers.size(), 1));
+    finding.gain = 1 / workers;
+    finding.gain_basis = fmt::format("one of {} workers", router_.workers.size());
+    book_.Add(std::move(finding));
+  }
+
+  void LookAtRank(const RoutedWorker& worker, const RoutedRank& rank) {
+    if (rank.trust != "doubted") return;
+    book_.Add(DoubtFinding({.source = Page("/health"),
+                            .url = worker.url,
+                            .rank = rank.rank,
+                            .cause = rank.cause,
+                            .evidence = rank.evidence,
+                            .fix = rank.fix,
+                            .cost_tokens = rank.cost_tokens,
+                            .engine = EngineNamed(worker.engine),
+                            .share = Share()}));
+  }
+
+  void LookAtReadiness() {
+    if (router_.ready || router_.draining) return;
+    Finding finding = Found(FindingId::kUnhealthy, router_.url, "The router is not ready");
+    finding.why = "Every request is refused until a worker can be routed to";
+    finding.evidence.push_back(fmt::format(
+        "{}: {}", Page("/ready"),
+        router_.not_ready_because.empty() ? "no reason is given" : router_.not_ready_because));
+    finding.gain = 1;
+    book_.Add(std::move(finding));
+  }
+
+  void LookAtMode() {
+    const std::string& mode = router_.mode.empty() ? router_.decisions.mode : router_.mode;
+    if (!mode.empty() && mode != "kv") {
+      Finding finding =
+          Found(FindingId::kRouterModeMissing, router_.url,
+                fmt::format("The router runs in mode {}, which looks at no cache", mode));
+      finding.why = "Follow-up turns land on any worker and are prefilled from their beginning";
+      finding.evidence.push_back(fmt::format("{}: router_mode {}", Page("/health"), mode));
+      finding.gain = 1;
+      finding.gain_basis = "no request is routed by what is cached";
+      book_.Add(std::move(finding));
+    } else if (router_.kv_events == false) {
+      Finding finding = Found(FindingId::kKvEventsUnused, router_.url,
+                              "The router guesses from its own decisions what is cached");
+      finding.why = "What engines evict, and what other routers send them, stays unknown to it";
+      finding.evidence.push_back(Page("/health") + ": router_kv_events false");
+      finding.gain = 0.3;
+      book_.Add(std::move(finding));
+    }
+  }
+
+  void LookAtIndex() {
+    uint64_t blocks = 0;
+    uint64_t trusted = 0;
+    for (const RoutedWorker& worker : router_.workers) {
+      for (const RoutedRank& rank : worker.ranks) {
+        blocks += rank.blocks;
+        trusted += rank.trust == "trusted" ? 1 : 0;
+      }
+    }
+    if (ranks_ == 0 || blocks > 0 || trusted > 0 || router_.counters.requests < kEnoughRequests) {
+      return;
+    }
+    Finding finding = Found(
+        FindingId::kIndexEmpty, router_.url,
+        fmt::format("After {:.0f} requests the index holds no block", router_.counters.requests));
+    finding.why = "The router chooses by load alone";
+    finding.evidence.push_back(
+        fmt::format("{}: {} ranks, none of them trusted, 0 blocks", Page("/health"), ranks_));
+    finding.gain = 1;
+    book_.Add(std::move(finding));
+  }
+
+  void LookAtWaste() {
+    const RouterCounters& counters = router_.counters;
+    double wasted = 0;
+    for (const auto& [cause, tokens] : counters.wasted) wasted += tokens;
+    if (counters.prompt_tokens < kEnoughTokens || wasted < kWorthSaying * counters.prompt_tokens) {
+      return;
+    }
+    const double share = wasted / counters.prompt_tokens;
+    Finding finding = Found(
+        FindingId::kWastedPrefill, router_.url,
+        fmt::format("{:.0f} % of all prompt tokens were prefilled although some worker knew them",
+                    100 * share));
+    finding.why =
+        "That is work that better placement, more memory or an engine that is believed "
+        "would save";
+    std::vector<std::pair<double, std::string>> causes;
+    for (const auto& [cause, tokens] : counters.wasted) causes.emplace_back(tokens, cause);
+    std::ranges::sort(causes, std::greater<>());
+    for (const auto& [tokens, cause] : causes) {
+      if (tokens <= 0) continue;
+      finding.evidence.push_back(
+          fmt::format("{}: {:.0f} tokens for the cause {}", Page("/metrics"), tokens, cause));
+    }
+    finding.gain = share;
+    finding.gain_basis = "counted by the router since it began";
+    book_.Add(std::move(finding));
+  }
+
+  const RouterLook& router_;
+  FindingBook& book_;
+  size_t ranks_ = 0;
+};
+
+}  // namespace
+
+void DiagnoseRouter(const RouterLook& router, FindingBook& book) {
+  if (router.reached) RouterDiagnosis(router, book).Run();
+}
+
+void DiagnoseDynamo(const DynamoLook& dynamo, FindingBook& book) {
+  if (!dynamo.reached) return;
+  const auto found = [&](FindingId id, std::string message, std::string evidence, double gain) {
+    Finding finding = MakeFinding(id, dynamo.url, std::move(message));
+    finding.evidence.push_back(std::move(evidence));
+    finding.fixes = RemediesFor(id, {.router = RouterKind::kDynamo});
+    finding.gain = gain;
+    book.Add(std::move(finding));
+  };
+  const std::string metrics = fmt::format("GET {}/metrics", dynamo.url);
+  if (dynamo.status == "not_ready") {
+    found(FindingId::kUnhealthy, "The frontend has no worker that is ready",
+          fmt::format("GET {}/health: {}", dynamo.url, dynamo.message), 1);
+  }
+  if (const auto share = dynamo.NotApplied(); share && *share > kWorthSaying) {
+    std::string evidence = metrics + ": events by status:";
+    for (const auto& [status, count] : dynamo.events_by_status) {
+      evidence += fmt::format(" {} {:.0f}", status, count);
+    }
+    found(FindingId::kEventsNotApplied,
+          fmt::format("{:.0f} % of the KV events could not be applied", 100 * *share),
+          std::move(evidence), *share);
+  }
+  if (dynamo.hit_rate.count >= kEnoughRequests && dynamo.hit_rate.Mean() < 0.001) {
+    found(FindingId::kIndexEmpty, "The router's predicted hit rate is 0",
+          fmt::format("{}: mean of {:.0f} requests", metrics, dynamo.hit_rate.count), 1);
+  }
+  if (dynamo.source_mismatch_workers.value_or(0) > 0) {
+    found(FindingId::kNoEvents,
+          fmt::format("{:.0f} workers should publish KV events and have no source",
+                      *dynamo.source_mismatch_workers),
+          metrics + ": kv_event_source_mismatch_workers", 0.9);
+  }
+}
+
+}  // namespace fathom

@@ -1,0 +1,25 @@
+#include "lint/endpoint.h"
+
+#include "base/text.h"
+
+namespace fathom {
+
+std::optional<Endpoint> Endpoint::Parse(std::string_view text) {
+  const size_t colon = text.find("://");
+  if (colon == std::string_view::npos) return std::nullopt;
+  Endpoint endpoint;
+  endpoint.transport = text.substr(0, colon);
+  const std::string_view address = text.substr(colon + 3);
+  const size_t last = address.rfind(':');
+  const auto port =
+      last == std::string_view::npos ? std::nullopt : ParseDecimal(address.substr(last + 1));
+  endpoint.host = address.substr(0, port ? last : address.size());
+  if (port && *port <= UINT16_MAX) endpoint.port = static_cast<uint16_t>(*port);
+  return endpoint;
+}
+
+bool Endpoint::binds() const {
+  return transport == "ipc" || transport == "inproc" || host.contains('*') || host.contains("::");
+}
+
+}  // namespace fathom

@@ -1,0 +1,47 @@
+// Everything that the files of one deployment hold, before it is put together.
+//
+// A program's settings may stand in another file: a ConfigMap that it mounts, an engine file that
+// it names. So all files are read first, and Assemble() looks up what they say of each other.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "manifest/container.h"
+#include "manifest/engine_file.h"
+#include "manifest/program.h"
+#include "manifest/yaml_tree.h"
+
+namespace fathom {
+
+struct ConfigMap {
+  std::string name;
+  std::string network_namespace;
+  const YamlNode* data = nullptr;
+};
+
+// An engine file by itself, which may belong to a program of another file.
+struct LooseFile {
+  std::string name;
+  Identity identity;
+  EngineFile file;
+  Place place;
+  std::string graph;
+};
+
+struct Collection {
+  std::vector<Draft> drafts;
+  std::vector<NamedService> services;
+  std::vector<ConfigMap> config_maps;
+  std::vector<LooseFile> loose_files;
+  std::deque<YamlTree> trees;  // that all of them point into
+
+  void Add(std::vector<Draft> more);
+};
+
+// The programs with the engine files and variables that they take from elsewhere. Loose files that
+// no program names are programs by themselves.
+Deployment Assemble(Collection collection);
+
+}  // namespace fathom

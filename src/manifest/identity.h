@@ -1,0 +1,46 @@
+// Which program is it, by its command or its image?
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "manifest/command_line.h"
+#include "manifest/program.h"
+
+namespace fathom {
+
+struct Identity {
+  ProgramRole role = ProgramRole::kOther;
+  EngineKind engine = EngineKind::kUnknown;  // of a runtime image: the one that it is made for
+  bool dynamo = false;
+
+  bool operator==(const Identity&) const = default;
+};
+
+// vllm/vllm-openai:v0.9.0, nvcr.io/nvidia/ai-dynamo/tensorrtllm-runtime:1.0.0. A runtime image of
+// Dynamo has no role: its command decides.
+Identity IdentityOfImage(std::string_view image);
+
+// "0.9.0" of x/y:v0.9.0-cu12; empty where the tag reads as no version.
+std::string VersionOf(std::string_view image);
+
+// "vllm", "sglang", "trtllm" as Dynamo writes them.
+EngineKind EngineNamed(std::string_view name);
+
+// A command that starts one of the programs that we know.
+struct Launch {
+  Identity identity;
+  size_t arguments = 0;         // index of its first argument
+  std::string image;            // docker run IMAGE
+  std::vector<Word> variables;  // docker run -e NAME=value
+};
+std::optional<Launch> LaunchOf(std::span<const Word> words);
+
+// Which engine has a flag of that name? Only flags that one engine alone has.
+EngineKind EngineWithFlag(std::string_view flag);
+
+}  // namespace fathom

@@ -1,0 +1,365 @@
+"""What the doctor makes of artifacts: logs, manifests, sizes of models. Nothing runs here but the
+doctor itself."""
+
+import json
+import re
+import resource
+import subprocess
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from conftest import FATHOM, ROOT, clean_environment, run_fathom
+
+LOGS = ROOT / "tests/data/logs"
+SIZING = ROOT / "tests/data/sizing"
+LINT = ROOT / "tests/lint"
+CAUSES = ["block_size_mismatch", "prefix_caching_off", "no_events", "tokens_differ", "unsupported_groups",
+          "event_gap", "event_lag", "prediction_drift", "churn"]
+
+
+def doctor(*args, stdin=None):
+    return run_fathom("doctor", *args, stdin=stdin if stdin is not None else "")
+
+
+def report(*args, stdin=None, status=None):
+    ran = doctor(*args, "--format", "json", stdin=stdin)
+    assert ran.returncode == status if status is not None else ran.returncode in (0, 1), ran.stderr
+    return json.loads(ran.stdout)
+
+
+def ids(found):
+    return [finding["id"] for finding in found["findings"]]
+
+
+# --- the incident
+
+
+def test_the_incident_is_solved_from_its_own_artifacts():
+    """Only the log lines, and the manifest with its worker."""
+    found = report("--logs", LOGS / "dynamo_incident.log", "--manifest", LINT / "bad/block-size-mismatch.yaml", status=1)
+    first = found["findings"][0]
+    assert first["id"] == "block-size-mismatch" and first["severity"] == "error"
+    evidence = "\n".join(first["evidence"])
+    assert "16" in evidence and "32" in evidence
+    assert "tree size 0" in evidence, "the log's symptom is evidence of the cause"
+    assert "Failed to find parent block" in evidence and "Failed to find block to remove" in evidence
+    router, engine = first["fixes"][:2]
+    assert "DYN_KV_CACHE_BLOCK_SIZE" in router["setting"] and "32" in router["setting"]
+    assert '+' in router["diff"] and "DYN_KV_CACHE_BLOCK_SIZE" in router["diff"]
+    assert "tokens_per_block: 16" in engine["setting"]
+    for fix in (router, engine):
+        assert fix["cost"] and fix["verify"]
+    assert first["docs"] == "docs/runbooks/block-size-mismatch.md"
+    assert (ROOT / first["docs"]).exists()
+    assert "index-empty" not in ids(found)
+
+
+def test_logs_may_be_piped_in():
+    log = (LOGS / "dynamo_incident.log").read_text()
+    by_dash = report("--logs", "-", "--manifest", LINT / "bad/block-size-mismatch.yaml", stdin=log)
+    alone = report("--manifest", LINT / "bad/block-size-mismatch.yaml", stdin=log)
+    assert ids(by_dash) == ids(alone)
+    assert any("tree size 0" in line for line in alone["findings"][0]["evidence"])
+    assert ids(report(stdin=log))[0] == "index-empty"
+
+
+def test_the_log_alone_names_the_symptom_and_what_to_look_at():
+    found = report("--logs", LOGS / "dynamo_incident.log", status=1)
+    assert ids(found)[0] == "index-empty"
+    assert "block size" in found["findings"][0]["fix"]
+
+
+def test_the_fixed_manifest_has_no_finding(tmp_path):
+    fixed = tmp_path / "agg.yaml"
+    fixed.write_text((LINT / "bad/block-size-mismatch.yaml").read_text())
+    assert run_fathom("lint", "--fix", fixed).returncode == 0
+    assert report("--manifest", fixed, status=0)["findings"] == []
+
+
+def test_a_router_and_an_engine_in_two_files_are_looked_at_together(tmp_path):
+    frontend, engine = tmp_path / "frontend.sh", tmp_path / "engine.sh"
+    frontend.write_text("fathom serve --worker-urls http://engine:8000 --kv-cache-block-size 16\n")
+    engine.write_text("trtllm-serve model --extra_llm_api_options engine.yaml\n")
+    (tmp_path / "engine.yaml").write_text(
+        "kv_cache_config:\n  event_buffer_max_size: 16384\n  tokens_per_block: 32\n")
+    files = sorted(map(str, tmp_path.iterdir()))
+    assert ids(report("--manifest", *files, status=1)) == ["block-size-mismatch"]
+
+
+# --- Fathom's own log, cause by cause
+
+
+def fathom_line(cause, form):
+    fields = {"url": "http://10.0.0.2:8000", "dp_rank": 0, "cause": cause, "evidence": "64 requests, and none",
+              "cost_tokens": 51200, "fix": "start the engine so that it does"}
+    if form == "json":
+        return json.dumps({"time": "2026-03-01T12:00:00.000Z", "level": "WARN",
+                           "message": f"A rank is doubted: {cause}", **fields}) + "\n"
+    words = " ".join(f'{k}="{v}"' if isinstance(v, str) and " " in v else f"{k}={v}" for k, v in fields.items())
+    return f"2026-03-01T12:00:00.000Z WARN  A rank is doubted: {cause} {words}\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_cause_of_doubt_in_a_log_is_the_finding(cause, form):
+    found = report(stdin=fathom_line(cause, form), status=1)
+    assert ids(found) == [cause.replace("_", "-")]
+    first = found["findings"][0]
+    assert first["subject"] == "http://10.0.0.2:8000 rank 0"
+    assert any("64 requests, and none" in line for line in first["evidence"])
+    assert first["fix"] == "Start the engine so that it does"
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_doubt_that_is_over_is_no_finding(cause):
+    again = (f'2026-03-01T12:05:00.000Z INFO  A rank is trusted again url=http://10.0.0.2:8000 dp_rank=0 was={cause}\n')
+    assert report(stdin=fathom_line(cause, "text") + again, status=0)["findings"] == []
+
+
+# --- manifests: the linter's findings, in the doctor's words
+
+
+@pytest.mark.parametrize("path", sorted((LINT / "bad").iterdir()), ids=lambda p: p.stem)
+def test_what_the_linter_finds_the_doctor_ranks_first(path):
+    linted = json.loads(run_fathom("lint", "--format", "json", path).stdout)["findings"]
+    found = report("--manifest", path, status=1)
+    assert ids(found)[0] == linted[0]["id"]
+    assert set(ids(found)) >= {finding["id"] for finding in linted}
+
+
+@pytest.mark.parametrize("path", sorted((LINT / "good").iterdir()), ids=lambda p: p.stem)
+def test_what_is_right_has_no_finding(path):
+    assert ids(report("--manifest", path, status=0)) == []
+
+
+# --- sizing
+
+
+def table(found, title):
+    tables = [t for section in found["sections"] for t in section["tables"] if t["title"] == title]
+    assert len(tables) == 1, [t["title"] for section in found["sections"] for t in section["tables"]]
+    return [dict(zip(tables[0]["columns"], [cell_text(c) for c in row])) for row in tables[0]["rows"]]
+
+
+def cell_text(cell):
+    return cell["text"] if isinstance(cell, dict) else cell
+
+
+def number(text):
+    return int(re.sub(r"[^0-9]", "", text))
+
+
+@pytest.mark.parametrize("engine, args, tokens", [
+    ("vllm", (), 470_800),
+    ("vllm", ("--memory-fraction", "0.9"), 450_000),
+    ("sglang", (), 410_600),
+    ("trtllm", (), 492_500),
+])
+def test_capacity_is_that_of_the_worked_example(engine, args, tokens):
+    found = report("--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--tp", 4, "--engine", engine, *args)
+    row, = table(found, "KV cache of one rank")
+    assert row["per token"] in ("81,920 B", "80.00 KiB")
+    assert abs(number(row["capacity"]) - tokens) <= tokens / 100
+
+
+def test_latent_attention_is_not_divided_among_gpus():
+    found = report("--model-config", SIZING / "deepseek_v3.json", "--gpu", "H200", "--tp", 8, "--engine", "vllm",
+                   "--kv-dtype", "bf16")
+    row, = table(found, "KV cache of one rank")
+    assert row["per token"] in ("70,272 B", "68.62 KiB", "68.63 KiB")
+
+
+def test_half_the_bytes_are_twice_the_tokens():
+    common = ("--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--tp", 4, "--engine", "vllm")
+    plain, = table(report(*common), "KV cache of one rank")
+    small, = table(report(*common, "--kv-dtype", "fp8"), "KV cache of one rank")
+    assert abs(number(small["capacity"]) / number(plain["capacity"]) - 2) < 0.01
+
+
+def test_more_gpus_than_heads_bring_nothing_per_token():
+    def per_token(tp):
+        found = report("--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--tp", tp, "--engine", "vllm")
+        return table(found, "KV cache of one rank")[0]["per token"]
+    assert per_token(8) != per_token(4)
+    assert per_token(16) == per_token(8)
+
+
+def test_memory_pressure_is_found_and_its_fixes_have_diffs(tmp_path):
+    manifest = tmp_path / "vllm.yaml"
+    manifest.write_text("""\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: vllm
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+        - name: engine
+          image: vllm/vllm-openai:v0.20.0
+          args:
+            - --model
+            - meta-llama/Llama-3.1-70B-Instruct
+            - --tensor-parallel-size
+            - "4"
+            - --gpu-memory-utilization
+            - "0.85"
+""")
+    found = report("--manifest", manifest, "--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100",
+                   "--concurrency", 40, "--prompt-tokens", 8000, "--output-tokens", 500, "--request-rate", 10,
+                   "--turn-gap", "60s", status=1)
+    pressure = next(f for f in found["findings"] if f["id"] == "memory-pressure")
+    assert "60 s" in pressure["message"]
+    fraction = next(fix for fix in pressure["fixes"] if "--gpu-memory-utilization" in fix["setting"])
+    assert '-            - "0.85"' in fraction["diff"] and '+            - "0.90"' in fraction["diff"]
+    assert any("--kv-cache-dtype fp8" in fix["setting"] for fix in pressure["fixes"])
+    calm = report("--manifest", manifest, "--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100",
+                  "--concurrency", 4, "--prompt-tokens", 2000, "--output-tokens", 200, "--request-rate", 1)
+    assert "memory-pressure" not in ids(calm)
+
+
+def test_gpu_memory_is_read_from_nvidia_smi():
+    found = report("--nvidia-smi", SIZING / "nvidia_smi_table.txt")
+    assert table(found, "GPUs")
+
+
+# --- what cannot be looked at
+
+
+@pytest.mark.parametrize("args, names", [
+    (("--logs", "nowhere.log"), "nowhere.log"),
+    (("--manifest", "nowhere.yaml"), "nowhere.yaml"),
+    (("--url", "http://127.0.0.1:9"), "127.0.0.1:9"),
+    (("--worker", "http://127.0.0.1:9"), "127.0.0.1:9"),
+    (("--dynamo-url", "http://127.0.0.1:9"), "127.0.0.1:9"),
+    (("--model-config", "nowhere.json"), "nowhere.json"),
+    (("--dcgm", "http://127.0.0.1:9/metrics"), "127.0.0.1:9"),
+])
+def test_what_cannot_be_looked_at_is_said(args, names):
+    ran = doctor(*args)
+    assert ran.returncode == 2
+    assert names in ran.stderr and names in ran.stdout
+    assert "Nothing could be looked at" in ran.stdout
+
+
+def test_findings_win_over_what_could_not_be_seen():
+    found = report("--logs", LOGS / "dynamo_incident.log", "--url", "http://127.0.0.1:9", status=1)
+    assert [look["seen"] for look in found["looked_at"]].count(False) == 1
+
+
+def test_an_empty_standard_input_is_not_health():
+    assert doctor(stdin="").returncode == 2
+
+
+@pytest.mark.parametrize("args, words", [
+    (("--probe", "4"), "--probe needs a router"),
+    (("--listen", "5"), "--listen needs engines"),
+    (("--gpu", "H1000", "--model-config", "x"), "H1000"),
+    (("--kv-dtype", "fp3", "--model-config", "x"), "fp3"),
+    (("--frobnicate",), "--frobnicate: no such option"),
+])
+def test_wrong_usage_is_refused(args, words):
+    ran = doctor(*args)
+    assert ran.returncode == 78 and words in ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize("garbage", [
+    b"\x00\xff\xfe" * 1000, b"a: [1, 2\nb: {", b"a: &a [*a]\n", b"- " * 20000, b"\x1b[2J\x1b]0;owned\x07: x\n", b"{{ .Values.x }}\n",
+], ids=["binary", "truncated", "cyclic", "deep", "escapes", "template"])
+def test_garbage_is_said_and_nothing_else_suffers(tmp_path, garbage):
+    manifest = tmp_path / "x.yaml"
+    manifest.write_bytes(garbage)
+    log = tmp_path / "x.log"
+    log.write_bytes(garbage)
+    ran = subprocess.run([FATHOM, "doctor", "--manifest", manifest, LINT / "bad/block-size-mismatch.yaml", "--logs", log],
+                         capture_output=True, env=clean_environment(), timeout=60, stdin=subprocess.DEVNULL, check=False)
+    assert ran.returncode == 1
+    assert b"block-size-mismatch" in ran.stdout
+    assert b"\x1b" not in ran.stdout + ran.stderr
+
+
+# --- a lot of it
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+@pytest.mark.slow
+def test_a_million_lines_are_read_in_little_memory(tmp_path):
+    log = tmp_path / "long.log"
+    line = (LOGS / "dynamo_incident.log").read_text()
+    count = line.count("\n")
+    with log.open("w") as out:
+        for _ in range(1_000_000 // count + 1):
+            out.write(line)
+    started = time.monotonic()
+    ran = subprocess.run([FATHOM, "doctor", "--logs", log, "--format", "json"], capture_output=True, text=True,
+                         env=clean_environment(), timeout=120, preexec_fn=limited, stdin=subprocess.DEVNULL, check=False)
+    print(f"{log.stat().st_size >> 20} MiB in {time.monotonic() - started:.2f} s")
+    found = json.loads(ran.stdout)
+    assert ids(found)[0] == "index-empty"
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert peak < 512 << 10, "kibibytes; the file itself has more"
+
+
+# --- how it looks
+
+
+class Page(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags = []
+        self.outside = []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.outside += [value for name, value in attrs if name in ("src", "href") and not (value or "").startswith("#")]
+
+
+INCIDENT = ("--logs", LOGS / "dynamo_incident.log", "--manifest", LINT / "bad/block-size-mismatch.yaml",
+            "--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--concurrency", 10,
+            "--prompt-tokens", 8000, "--output-tokens", 400, "--request-rate", 4)
+
+
+def test_the_page_stands_by_itself():
+    ran = doctor(*INCIDENT, "--format", "html")
+    page = Page()
+    page.feed(ran.stdout)
+    assert page.tags.count("svg") >= 2
+    assert "script" not in page.tags and "link" not in page.tags and "img" not in page.tags
+    assert page.outside == []
+
+
+def test_every_format_says_the_same():
+    found = report(*INCIDENT)
+    for form in ("text", "markdown", "html"):
+        text = re.sub(r"\s+", " ", re.sub(r"[\\|]", "", doctor(*INCIDENT, "--format", form).stdout))
+        for finding in found["findings"]:
+            assert finding["id"] in text, form
+            assert finding["docs"] in text, form
+
+
+def test_the_report_can_be_written_to_a_file(tmp_path):
+    path = tmp_path / "report.html"
+    ran = doctor(*INCIDENT, "--format", "html", "--output", path)
+    assert ran.returncode == 1 and ran.stdout == ""
+    assert path.read_text().startswith("<!")
+    refused = doctor(*INCIDENT, "--output", tmp_path / "no/where")
+    assert refused.returncode == 2 and "no/where" in refused.stderr
+
+
+def test_the_text_has_no_colour_where_it_is_no_terminal():
+    assert "\x1b" not in doctor(*INCIDENT).stdout
+
+
+def test_prompts_in_logs_are_never_shown():
+    secret = "the launch code is 0000"
+    log = f'WARN Failed to find parent block; skipping store operation prompt="{secret}"\n{secret}\n'
+    for form in ("text", "json", "markdown", "html"):
+        assert secret not in doctor("--format", form, stdin=log).stdout

@@ -1,0 +1,4 @@
+#!/bin/sh
+# SGLang's publisher is "null" unless it is named.
+python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16 \
+  --kv-events-config '{"endpoint": "tcp://*:5557", "replay_endpoint": "tcp://*:5558"}'
