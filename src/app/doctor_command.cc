@@ -63,6 +63,7 @@ LiveTargets LiveIn(const Settings& s) {
   live.worker_urls = s.List("worker");
   live.admin_key = s.Secret("admin-key");
   live.api_key = s.Secret("api-key");
+  live.worker_key = s.Secret("worker-api-key");
   live.ca_file = s.Text("ca-file");
   live.patience = s.Time("timeout");
   live.listen = s.Time("listen");
@@ -94,6 +95,13 @@ Result<ExaminationPlan> PlanOf(const Settings& s) {
   plan.stated = StatedIn(s);
   plan.probe_most = static_cast<size_t>(s.Integer("probe"));
   plan.probe_model = s.Text("probe-model");
+  for (const std::vector<std::string>& urls :
+       {std::vector{plan.live.router_url, plan.live.dynamo_url}, plan.live.worker_urls,
+        plan.gpu_urls}) {
+    for (const std::string& url : urls) {
+      if (!url.empty()) TRY_VOID(Url::Parse(url));
+    }
+  }
   if (plan.probe_most > 0 && plan.live.router_url.empty() && plan.live.dynamo_url.empty()) {
     return Fail(Blame::kCaller, "--probe needs a router to send through: --url or --dynamo-url");
   }

@@ -99,6 +99,9 @@ int RunLint(const Settings& settings) {
   if (settings.Flag("diff") && settings.Choice("format") == "json") {
     return Misused("--diff prints a diff and nothing else; the JSON has the diff of each fix");
   }
+  if (settings.Flag("fix") && !settings.OriginOf("fix").starts_with("flag")) {
+    return Misused("--fix writes files, so it must stand on the command line");
+  }
   if (settings.Flag("fix") && std::ranges::find(files, "-") != files.end()) {
     return Misused("--fix cannot write standard input; --diff shows the change");
   }

@@ -95,13 +95,18 @@ class FlagReader {
 
   Result<> NoSuchOption(std::string_view name) const {
     const Origin origin = Origin::Flag(name);
+    const auto near = NearestOption(command_, name);
+    if (near && near->starts_with(name)) {
+      return std::unexpected(
+          origin.Refuse(fmt::format("no such option; did you mean --{}?", *near)));
+    }
     if (const auto other = CommandWith(name)) {
       return std::unexpected(origin.Refuse(
           fmt::format("not an option of {}; it belongs to {}", NameOf(command_), NameOf(*other))));
     }
-    if (const auto nearest = NearestOption(command_, name)) {
+    if (near) {
       return std::unexpected(
-          origin.Refuse(fmt::format("no such option; did you mean --{}?", *nearest)));
+          origin.Refuse(fmt::format("no such option; did you mean --{}?", *near)));
     }
     return std::unexpected(origin.Refuse(
         fmt::format("no such option; fathom {} --help lists them", NameOf(command_))));

@@ -706,7 +706,10 @@ constexpr Option kOptions[] = {
      .help = "Also read pages of TensorRT-LLM that hand out everything once: a router that polls "
              "the same engine loses what is read here."},
     {.name = "api-key", .type = kSecret, .fallback = "", .commands = kDoctor, .section = kSources,
-     .help = "Key that routers' API and workers are asked with."},
+     .help = "Key that routers are asked with, as a client of theirs."},
+    {.name = "worker-api-key", .type = kSecret, .fallback = "", .commands = kDoctor,
+     .section = kSources,
+     .help = "Key that engines are asked with."},
     {.name = "admin-key", .type = kSecret, .fallback = "", .commands = kDoctor,
      .section = kSources,
      .help = "Key of Fathom's admin pages."},

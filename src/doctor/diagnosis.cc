@@ -70,7 +70,9 @@ Report Diagnose(const CaseFile& seen) {
   if (seen.probe) DiagnoseProbe(*seen.probe, book);
 
   Report report;
-  report.findings = book.Take();
+  for (Finding& finding : book.Take()) {
+    report.findings.push_back(FitToPassOn(std::move(finding)));
+  }
   report.verdict = VerdictOf(report.findings);
   report.sections = {ConfigurationSection(seen, sizes), SyncSection(seen),
                      MemorySection(seen, memory)};

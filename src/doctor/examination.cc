@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
+#include <future>
 #include <random>
 #include <utility>
 
@@ -15,6 +15,7 @@
 #include "doctor/memory_diagnosis.h"
 #include "logs/log_digest.h"
 #include "manifest/deployment_reader.h"
+#include "manifest/fleet_join.h"
 
 namespace fathom {
 namespace {
@@ -42,6 +43,8 @@ Result<void> ReadPieces(const std::string& path, Take take) {
   return {};
 }
 
+using Probing = std::future<ProbeReport>;
+
 class Examiner {
  public:
   explicit Examiner(const ExaminationPlan& plan) : plan_(plan) {}
@@ -53,8 +56,9 @@ class Examiner {
     ReadManifests();
     if (plan_.kube) LookAtKube();
     LintFiles();
-    LookAtLive();
-    if (plan_.probe_most > 0) Probe();
+    Probing probing;
+    if (plan_.probe_most > 0) probing = StartProbe();
+    LookAtLive(std::move(probing));
     return std::move(done_);
   }
 
@@ -116,12 +120,16 @@ class Examiner {
 
   void TakeLog(std::string name, const std::string& what, const LogDigest& digest) {
     const LogFacts& facts = digest.facts();
-    Note(what, facts.lines > 0,
+    Note(what, facts.recognised > 0,
          facts.lines == 0 ? std::string("it is empty")
-                          : fmt::format("{} lines, {} of them understood",
-                                        Thousands(static_cast<double>(facts.lines)),
-                                        Thousands(static_cast<double>(facts.recognised))));
-    if (facts.lines > 0) done_.seen.logs.push_back({std::move(name), facts});
+         : facts.recognised == 0
+             ? fmt::format("none of its {} lines is one that routers or engines write about their "
+                           "caches",
+                           Thousands(static_cast<double>(facts.lines)))
+             : fmt::format("{} lines, {} of them understood",
+                           Thousands(static_cast<double>(facts.lines)),
+                           Thousands(static_cast<double>(facts.recognised))));
+    if (facts.recognised > 0) done_.seen.logs.push_back({std::move(name), facts});
   }
 
   void ReadManifests() {
@@ -161,32 +169,18 @@ class Examiner {
     done_.seen.kube = std::move(view);
   }
 
-  // A router in one file and its engines in another belong together, for the operator has named
-  // both. Files that hold both are left alone: they may be fleets of their own.
-  bool JoinHalves(const Deployment& deployment) {
-    std::map<std::string, std::pair<bool, bool>> sides;  // by graph: has a router, has an engine
-    for (const Program& program : deployment.programs) {
-      auto& [router, engine] = sides[program.graph];
-      const bool is_engine = program.role == ProgramRole::kEngine;
-      engine |= is_engine;
-      router |= !is_engine && program.role != ProgramRole::kOther;
-    }
-    bool joined = false;
-    for (SourceFile& file : done_.seen.files) {
-      const auto found = sides.find(file.name);
-      if (found == sides.end() || found->second.first == found->second.second) continue;
-      file.graph = "the files together";
-      joined = true;
-    }
-    return joined;
-  }
-
   // What the files deploy, and what is wrong with that. A file that cannot be read does not keep
   // the others from being understood.
   void LintFiles() {
     if (done_.seen.files.empty()) return;
     ReadDeployment read = ReadDeploymentFiles(done_.seen.files);
-    if (JoinHalves(read.deployment)) read = ReadDeploymentFiles(done_.seen.files);
+    // The operator has named all of these files.
+    const JoinedFiles joined = JoinHalves(read.deployment, JoinScope::kAll);
+    for (SourceFile& file : done_.seen.files) {
+      const auto found = joined.find(file.name);
+      if (found != joined.end()) file.graph = found->second;
+    }
+    Join(joined, read.deployment);
     done_.seen.deployment = std::move(read.deployment);
     done_.seen.lint = Lint(done_.seen.files).findings;
     for (const SourceFile& file : done_.seen.files) {
@@ -197,16 +191,26 @@ class Examiner {
           [&](const Program& program) { return program.place.file == file.name; });
       if (problem != read.unread.end()) {
         Note("manifest " + file.name, false, problem->problem);
+      } else if (done_.seen.deployment.programs.empty()) {
+        Note("manifest " + file.name, false, "there is no engine and no router in it");
       } else {
         Note("manifest " + file.name, true, fmt::format("{} programs", programs));
       }
     }
   }
 
-  void LookAtLive() {
+  // The probe's traffic is what there is to listen to, and what it leaves behind in the counters is
+  // worth a second look.
+  void LookAtLive(Probing probing) {
     const LiveTargets& live = plan_.live;
     if (live.router_url.empty() && live.dynamo_url.empty() && live.worker_urls.empty()) return;
+    const bool listens = live.listen > Duration{};
+    if (probing.valid() && !listens) TakeProbe(probing.get());
     LiveView view = LookLive(live);
+    if (probing.valid()) {
+      TakeProbe(probing.get());
+      LookAgain(view);
+    }
     if (view.router) {
       Note("router " + view.router->url, view.router->reached,
            view.router->reached ? fmt::format("Fathom {}, {} workers", view.router->version,
@@ -230,20 +234,46 @@ class Examiner {
     done_.seen.live = std::move(view);
   }
 
-  void Probe() {
-    const std::string& url =
-        plan_.live.router_url.empty() ? plan_.live.dynamo_url : plan_.live.router_url;
+  void LookAgain(LiveView& view) {
+    LiveTargets now = plan_.live;
+    now.listen = {};
+    now.workers_of_router = view.workers.size() > plan_.live.worker_urls.size();
+    LiveView after = LookLive(now);
+    if (after.router && after.router->reached) view.router = std::move(after.router);
+    if (after.dynamo && after.dynamo->reached) view.dynamo = std::move(after.dynamo);
+    for (LookedAtWorker& worker : view.workers) {
+      const auto same =
+          std::ranges::find(after.workers, worker.look.url,
+                            [](const LookedAtWorker& other) { return other.look.url; });
+      if (same != after.workers.end() && same->look.reached) worker.look = std::move(same->look);
+    }
+    std::ranges::copy(after.sent, std::back_inserter(view.sent));
+  }
+
+  const std::string& ProbedUrl() const {
+    return plan_.live.router_url.empty() ? plan_.live.dynamo_url : plan_.live.router_url;
+  }
+
+  // On a thread of its own: it has its own loop.
+  Probing StartProbe() {
+    const auto endpoint = EndpointOf(ProbedUrl(), plan_.live.ca_file);
+    if (!endpoint) {
+      Note("probe", false, endpoint.error().what);
+      return {};
+    }
     ProbeOptions options;
-    const auto endpoint = EndpointOf(url, plan_.live.ca_file);
-    if (!endpoint) return Note("probe", false, endpoint.error().what);
     options.endpoint = *endpoint;
     options.model = plan_.probe_model;
     options.api_key = plan_.live.api_key;
     options.most_at_once = plan_.probe_most;
     std::random_device entropy;
     options.seed = (uint64_t{entropy()} << 32) | entropy();
-    ProbeReport probe = RunProbe(options);
-    Note("probe " + url, !probe.levels.empty(), probe.problem.empty() ? probe.what : probe.problem);
+    return std::async(std::launch::async, RunProbe, std::move(options));
+  }
+
+  void TakeProbe(ProbeReport probe) {
+    Note("probe " + ProbedUrl(), !probe.levels.empty(),
+         probe.problem.empty() ? probe.what : probe.problem);
     std::ranges::copy(probe.sent, std::back_inserter(done_.sent));
     done_.seen.probe = std::move(probe);
   }

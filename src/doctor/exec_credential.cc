@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -117,7 +119,21 @@ class Child {
     Wait();
   }
 
-  // Its status, as waitpid() has it.
+  // Its status, as waitpid() has it. One that lives on after its output is closed is ended.
+  int WaitUntil(TimePoint deadline) {
+    constexpr Duration kLook = std::chrono::milliseconds(10);
+    int status = 0;
+    while (::waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        ::kill(pid_, SIGKILL);
+        return Wait();
+      }
+      std::this_thread::sleep_for(kLook);
+    }
+    pid_ = 0;
+    return status;
+  }
+
   int Wait() {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -167,7 +183,7 @@ Result<KubeIdentity> Run(const ExecPlugin& plugin, const KubeAccess& access, Dur
   TRY(Child child, Child::Start(plugin, access, input.get()));
   input.Close();
   TRY(const std::string printed, ReadAll(output.get(), deadline));
-  const int status = child.Wait();
+  const int status = child.WaitUntil(deadline);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return Fail(Blame::kCaller, "it ended with status {}; log in again, and try kubectl get pods",
                 WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

@@ -70,7 +70,12 @@ void FindingBook::Merge(Page& page, Finding&& added) {
     ++page.evidence;
     if (kept.evidence.size() < kMaxEvidence) kept.evidence.push_back(std::move(sentence));
   }
-  for (Fix& fix : added.fixes) MergeFix(kept.fixes, std::move(fix));
+  // Words in general are of no use beside a change to the very file.
+  const auto has_diff = [](const Fix& fix) { return !fix.diff.empty(); };
+  const bool mended = std::ranges::any_of(kept.fixes, has_diff);
+  for (Fix& fix : added.fixes) {
+    if (!mended || has_diff(fix)) MergeFix(kept.fixes, std::move(fix));
+  }
 }
 
 FindingBook::Page* FindingBook::Explanation(Severity symptom) {

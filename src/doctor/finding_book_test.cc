@@ -85,5 +85,16 @@ TEST(FindingBook, JoinsTheDiffsOfOneFixInSeveralFiles) {
   EXPECT_EQ(findings[0].fixes[0].diff, "--- a/x\n--- a/y\n");
 }
 
+TEST(FindingBook, PrefersAChangeToTheFileToWordsInGeneral) {
+  FindingBook book;
+  Finding linted = Of(FindingId::kPublisherOff, "a", 0.9, "the file");
+  linted.fixes = {{.what = "Turn it on in this file", .diff = "--- a/x\n"}};
+  Finding seen = Of(FindingId::kPublisherOff, "http://a:1", 0.9, "the engine");
+  seen.fixes = {{.what = "Turn it on somehow"}};
+  book.Add(linted);
+  book.Add(seen);
+  EXPECT_THAT(book.Take()[0].fixes, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace fathom

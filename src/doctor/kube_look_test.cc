@@ -11,6 +11,7 @@
 #include "codec/base64.h"
 #include "doctor/kube_client.h"
 #include "http/loopback_server.h"
+#include "manifest/deployment_reader.h"
 
 namespace fathom {
 namespace {
@@ -172,6 +173,21 @@ TEST(KubeLook, APodThatSomethingMadeIsAFactAndNoFile) {
   EXPECT_TRUE(view.pods[0].containers[0].serves);
   EXPECT_FALSE(view.pods[0].containers[1].serves);
   EXPECT_THAT(view.lines, testing::Contains(HasSubstr("2 pods in namespace ml: 1 ready")));
+}
+
+TEST(KubeLook, SaysWhoHasMadeAnObjectSoThatItCountsOnce) {
+  Cluster cluster;
+  cluster.Put(kApps, "statefulsets", List({R"({"metadata": {"name": "made", "ownerReferences":
+      [{"kind": "Deployment", "name": "vllm", "controller": true}]}, "spec": {"template": {"spec":
+      {"containers": [{"name": "engine", "image": "vllm/vllm-openai:v0.9.0"}]}}}})"}));
+  const KubeView alone = cluster.Look();
+  EXPECT_EQ(ReadDeploymentFiles(alone.files).deployment.programs.size(), 1u);
+  cluster.Put(kApps, "deployments", List({R"({"metadata": {"name": "vllm"}, "spec": {"template":
+      {"spec": {"containers": [{"name": "engine", "image": "vllm/vllm-openai:v0.9.0"}]}}}})"}));
+  const KubeView both = cluster.Look();
+  const auto programs = ReadDeploymentFiles(both.files).deployment.programs;
+  ASSERT_EQ(programs.size(), 1u);
+  EXPECT_EQ(programs[0].name, "Deployment vllm, container engine");
 }
 
 TEST(KubeLook, ReadsTheLogsOfContainersThatServeModels) {

@@ -110,6 +110,17 @@ TEST(RouterDiagnosis, FindsARouterThatOnlyGuesses) {
   EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kKvEventsUnused);
 }
 
+TEST(RouterDiagnosis, FindsHitsThatTheRouterDidNotSeeComing) {
+  RouterLook router = HealthyRouter();
+  router.counters.actual_tokens = 50'000;
+  router.counters.predicted_tokens = 45'000;
+  EXPECT_THAT(FindingsOf(router), IsEmpty());
+  router.counters.predicted_tokens = 1'000;
+  ASSERT_THAT(FindingsOf(router), SizeIs(1));
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kTokensDiffer);
+  EXPECT_NEAR(FindingsOf(router)[0].gain, 0.98, 1e-9);
+}
+
 TEST(RouterDiagnosis, WeighsWasteByItsShareAndItsCauses) {
   RouterLook router = HealthyRouter();
   router.counters.prompt_tokens = 100'000;

@@ -138,7 +138,7 @@ Task<void> Looking::LookAtOne(std::string url, LookedAtWorker& worker) {
     co_return;
   }
   ReadOnlyClient client(loop_, resolver_, sent_,
-                        TargetOf(ServerKind::kEngine, *std::move(endpoint), targets_.api_key));
+                        TargetOf(ServerKind::kEngine, *std::move(endpoint), targets_.worker_key));
   auto looking = LookAtWorker(client);
   worker.look = co_await looking;
   if (!worker.look.reached) co_return;

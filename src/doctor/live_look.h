@@ -31,7 +31,8 @@ struct LiveTargets {
   bool workers_of_router = false;  // look at the engines that the router names, too
   std::string dynamo_url;          // empty: none
   std::string admin_key;           // of the router
-  std::string api_key;             // of engines, and of Dynamo
+  std::string api_key;             // of routers, as a client of theirs
+  std::string worker_key;          // of engines
   std::string ca_file;             // of https:// targets; empty: the system's
   Duration patience = std::chrono::seconds(5);
   Duration listen{};  // 0: not

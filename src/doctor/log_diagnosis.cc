@@ -1,10 +1,13 @@
 #include "doctor/log_diagnosis.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "doctor/remedies.h"
 #include "doctor/trust_findings.h"
@@ -18,6 +21,13 @@ constexpr uint64_t kConvincing = 8;
 // over faster than any index could follow.
 constexpr uint64_t kTurnover = 10;
 constexpr uint64_t kManyRemovals = 100;
+// Fewer refused events than that, where requests find what is cached, are races that end by
+// themselves.
+constexpr double kRefusedShare = 0.01;  // of requests that found something
+constexpr uint64_t kRefusedRate = 10;   // a minute
+
+constexpr auto kRefusals = std::to_array<LogKind>({LogKind::kParentMissing, LogKind::kRemoveMissing,
+                                                   LogKind::kApplyFailed, LogKind::kStaleParent});
 
 std::string Times(uint64_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
 
@@ -139,12 +149,32 @@ class LogDiagnosis {
     }
   }
 
+  struct Refused {
+    uint64_t stores = 0;
+    uint64_t removals = 0;
+    uint64_t all = 0;              // lines
+    uint64_t peak_per_minute = 0;  // no less than it was
+  };
+
+  Refused RefusedEvents() const {
+    Refused refused;
+    for (const LogKind kind : kRefusals) {
+      refused.all += facts_.Of(kind).lines;
+      refused.peak_per_minute += facts_.Of(kind).peak_per_minute;
+    }
+    // What could not be applied may have been said in two lines.
+    refused.stores =
+        std::max(facts_.Of(LogKind::kParentMissing).lines + facts_.Of(LogKind::kStaleParent).lines,
+                 facts_.Of(LogKind::kApplyFailed).lines);
+    refused.removals = facts_.Of(LogKind::kRemoveMissing).lines;
+    return refused;
+  }
+
   void LookAtIndex() {
     const ReuseFacts& reuse = facts_.selections;
-    const bool refused = facts_.Of(LogKind::kParentMissing) || facts_.Of(LogKind::kApplyFailed) ||
-                         facts_.Of(LogKind::kRemoveMissing);
+    const uint64_t refused = RefusedEvents().all;
     const bool empty = reuse.with_tree_size > 0 && reuse.tree_empty == reuse.with_tree_size;
-    if (empty && (refused || reuse.with_tree_size >= kConvincing)) {
+    if (empty && (refused > 0 || reuse.with_tree_size >= kConvincing)) {
       book_.Add(IndexEmpty(LogKind::kSelection,
                            fmt::format("All {} scheduler lines have tree size 0: the router's "
                                        "index was empty at every request",
@@ -156,13 +186,32 @@ class LogDiagnosis {
   }
 
   // Lines that do not tell the size of the index still tell whether anything was ever found.
-  void NothingCached(const ReuseFacts& reuse, LogKind kind, bool refused) {
+  void NothingCached(const ReuseFacts& reuse, LogKind kind, uint64_t refused) {
     constexpr uint64_t kMany = 50;
-    const bool none = reuse.counted > 0 && reuse.none_cached == reuse.counted;
-    const bool tree_grew = reuse.max_tree_size > 0;
-    if (!none || tree_grew || !(refused || reuse.counted >= kMany)) return;
-    book_.Add(IndexEmpty(kind, fmt::format("None of {} requests found a cached block on its worker",
-                                           reuse.counted)));
+    const bool none = reuse.counted >= kConvincing && reuse.none_cached == reuse.counted;
+    if (!none || reuse.max_tree_size > 0) return;
+    if (refused >= kConvincing) {
+      book_.Add(IndexEmpty(
+          kind, fmt::format("None of {} requests found a cached block on its worker, and {} KV "
+                            "events were refused",
+                            reuse.counted, refused)));
+    } else if (reuse.counted >= kMany) {
+      book_.Add(NeverAHit(kind, reuse.counted));
+    }
+  }
+
+  Finding NeverAHit(LogKind kind, uint64_t requests) const {
+    Finding finding = Seen(FindingId::kIndexEmpty, kind,
+                           fmt::format("Nothing was found cached by any of {} requests; traffic "
+                                       "without follow-up turns looks the same",
+                                       requests));
+    finding.severity = Severity::kWarning;
+    finding.why =
+        "Either no prompt begins like an earlier one, or the router does not know what is "
+        "cached; the log does not tell which";
+    finding.gain = 0.3;
+    finding.gain_basis = "not known from the log alone; --worker URL --listen 30s tells";
+    return finding;
   }
 
   Finding IndexEmpty(LogKind kind, std::string message) const {
@@ -176,29 +225,38 @@ class LogDiagnosis {
   }
 
   void LookAtRefusedEvents() {
-    const uint64_t stores =
-        facts_.Of(LogKind::kParentMissing).lines + facts_.Of(LogKind::kStaleParent).lines;
-    const uint64_t removals = facts_.Of(LogKind::kRemoveMissing).lines;
-    const uint64_t applied = facts_.Of(LogKind::kApplyFailed).lines;
-    if (stores + removals + applied == 0) return;
+    const Refused refused = RefusedEvents();
+    if (refused.all == 0 || IsNoise(refused)) return;
     Finding finding =
         Found(FindingId::kEventsNotApplied,
               fmt::format("The router could not apply KV events: {} stores without a known parent, "
                           "{} removals of unknown blocks",
-                          std::max(stores, applied), removals));
-    for (const LogKind kind : {LogKind::kParentMissing, LogKind::kRemoveMissing,
-                               LogKind::kApplyFailed, LogKind::kStaleParent}) {
+                          refused.stores, refused.removals));
+    for (const LogKind kind : kRefusals) {
       if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
     }
-    finding.why =
-        "A store that is refused takes all its descendants with it: whole conversations "
-        "become invisible to the router";
-    finding.gain = 0.5;
+    const bool stores = refused.stores > 0;
+    finding.why = stores ? "A store that is refused takes all its descendants with it: whole "
+                           "conversations become invisible to the router"
+                         : "Engines evict blocks that the index does not have: stored before the "
+                           "router began, lost on the way, or forgotten already. The removals "
+                           "themselves do no harm";
+    finding.gain = stores ? 0.5 : 0.1;
     finding.fixes = RemediesFor(FindingId::kEventsNotApplied, {});
     book_.Add(std::move(finding));
-    if (removals >= kManyRemovals && removals > kTurnover * std::max<uint64_t>(stores, 1)) {
-      book_.Add(Turnover(stores, removals));
+    if (refused.removals >= kManyRemovals &&
+        refused.removals > kTurnover * std::max<uint64_t>(refused.stores, 1)) {
+      book_.Add(Turnover(refused.stores, refused.removals));
     }
+  }
+
+  bool IsNoise(const Refused& refused) const {
+    uint64_t hits = 0;
+    for (const ReuseFacts* reuse : {&facts_.selections, &facts_.completions}) {
+      hits = std::max(hits, reuse->counted - reuse->none_cached);
+    }
+    return static_cast<double>(refused.all) < kRefusedShare * static_cast<double>(hits) &&
+           refused.peak_per_minute < kRefusedRate;
   }
 
   Finding Turnover(uint64_t stores, uint64_t removals) const {
@@ -218,23 +276,25 @@ class LogDiagnosis {
     Report(FindingId::kWorkersRejected, LogKind::kWorkersRejected, 0.8,
            "The router has rejected workers as incompatible; they idle while it reports healthy",
            "The first configuration to arrive wins, and the others get no requests");
-    Report(FindingId::kNoEvents, LogKind::kPublisherDisabled, 0.9,
-           "A worker's publisher of KV events is disabled",
-           "Its cache is not known, so it is routed by load");
-    Report(FindingId::kNoEvents, LogKind::kSourceNotObserved, 0.9,
-           "The router has not observed a source of KV events that it expects",
-           "Its cache is not known, so it is routed by load");
-    Report(FindingId::kNoEvents, LogKind::kNoFeed, 0.9, "A worker's KV events cannot be followed",
-           "Its cache is not known, so it is routed by load");
-    Report(FindingId::kPrefixCachingOff, LogKind::kCachingOff, 0.9,
-           "Prefix caching is off on a worker", "Nothing that it computes is used again");
+    ReportStanding(FindingId::kNoEvents, LogKind::kPublisherDisabled, 0.9,
+                   "A worker's publisher of KV events is disabled",
+                   "Its cache is not known, so it is routed by load");
+    ReportStanding(FindingId::kNoEvents, LogKind::kSourceNotObserved, 0.9,
+                   "The router has not observed a source of KV events that it expects",
+                   "Its cache is not known, so it is routed by load");
+    ReportStanding(FindingId::kNoEvents, LogKind::kNoFeed, 0.9,
+                   "A worker's KV events cannot be followed",
+                   "Its cache is not known, so it is routed by load");
+    ReportStanding(FindingId::kPrefixCachingOff, LogKind::kCachingOff, 0.9,
+                   "Prefix caching is off on a worker", "Nothing that it computes is used again");
     Report(FindingId::kEventGap, LogKind::kNoReplay, 0.4,
            "KV events were lost, and there is no replay endpoint to ask for them again",
            "The index keeps what may be false, or forgets what is true");
-    Report(FindingId::kEventGap, LogKind::kEventsLost, 0.4, "KV events were lost",
-           "What the rank held is forgotten until it is stored again");
-    Report(FindingId::kUnhealthy, LogKind::kUnhealthy, 0.2, "Workers failed their health checks",
-           "A worker that is not healthy gets no requests, and its cache is of no use");
+    ReportStanding(FindingId::kEventGap, LogKind::kEventsLost, 0.4, "KV events were lost",
+                   "What the rank held is forgotten until it is stored again");
+    ReportStanding(FindingId::kUnhealthy, LogKind::kUnhealthy, 0.2,
+                   "Workers failed their health checks",
+                   "A worker that is not healthy gets no requests, and its cache is of no use");
   }
 
   void Report(FindingId id, LogKind kind, double gain, const char* message, const char* why) {
@@ -245,14 +305,55 @@ class LogDiagnosis {
     book_.Add(std::move(finding));
   }
 
+  // What is over at the end of the log is no finding.
+  void ReportStanding(FindingId id, LogKind kind, double gain, const char* message,
+                      const char* why) {
+    constexpr size_t kNamed = 3;
+    std::vector<std::string> workers;
+    uint64_t line = 0;
+    size_t standing = 0;
+    for (const auto& [complaint, at] : facts_.complaints) {
+      if (complaint.kind != kind) continue;
+      line = std::max(line, at);
+      ++standing;
+      if (!complaint.worker.empty() && workers.size() < kNamed)
+        workers.push_back(NameOf(complaint));
+    }
+    if (standing == 0) return;
+    Finding finding = Seen(id, kind, message);
+    finding.place.line = static_cast<uint32_t>(line);
+    if (!workers.empty()) {
+      finding.evidence.push_back(fmt::format(
+          "{}:{}: still so at the end of the log: {}{}", log_.name, line, fmt::join(workers, ", "),
+          standing > kNamed ? fmt::format(" and {} more", standing - kNamed) : ""));
+    }
+    finding.why = why;
+    finding.gain = gain;
+    book_.Add(std::move(finding));
+  }
+
+  static std::string NameOf(const Complaint& complaint) {
+    return complaint.rank ? fmt::format("{} rank {}", complaint.worker, *complaint.rank)
+                          : complaint.worker;
+  }
+
   void LookAtEngines() {
-    if (facts_.engines.preemptions == 0) return;
+    const EngineFacts& engines = facts_.engines;
+    if (engines.preemptions == 0) return;
     const bool sglang = facts_.Of(LogKind::kSglangRetraction).lines > 0;
-    Finding finding = Seen(FindingId::kPreemptions,
-                           sglang ? LogKind::kSglangRetraction : LogKind::kVllmPreemption,
-                           fmt::format("Engines took {} running requests off the GPU for want of "
-                                       "KV memory",
-                                       facts_.engines.preemptions));
+    Finding finding = Found(FindingId::kPreemptions,
+                            fmt::format("Engines took {} running requests off the GPU for want of "
+                                        "KV memory",
+                                        engines.preemptions));
+    finding.place.line = static_cast<uint32_t>(engines.preemption_line);
+    for (const LogKind kind : {LogKind::kSglangRetraction, LogKind::kVllmPreemption}) {
+      if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
+    }
+    if (finding.evidence.empty()) {
+      finding.evidence.push_back(
+          fmt::format("{}:{}: \"Preemptions\" in the engine's status line, the first of {}",
+                      log_.name, engines.preemption_line, engines.preemptions));
+    }
     finding.why =
         "What was computed for them is thrown away and computed again, and nothing is "
         "left for retention";

@@ -69,6 +69,8 @@ class CaseBuilder {
     sizing.layout.parallel.pipeline =
         Parallel(stated.pipeline_parallel, settings_.pipeline_parallel);
     sizing.layout.parallel.data = Parallel(stated.data_parallel, settings_.data_parallel);
+    // A model of experts with data-parallel ranks has them spread, or it would not be run so.
+    sizing.layout.parallel.expert_parallel = SpreadsExperts() || sizing.layout.parallel.data > 1;
     TRY(const auto dtype, ParseKvDtype(DtypeWord()));
     sizing.layout.dtype = dtype.value_or(seen_.model->AutoKvDtype());
     sizing.memory = Memory();
@@ -94,12 +96,22 @@ class CaseBuilder {
     return "auto";
   }
 
+  // The version that a file shows is then Dynamo's, and says nothing of the engine's defaults.
+  bool IsDynamos() const { return case_.program == nullptr || case_.program->dynamo; }
+
+  bool SpreadsExperts() const {
+    return case_.program != nullptr &&
+           (case_.program->Flag("--enable-expert-parallel") != nullptr ||
+            case_.program->Flag("--ep-size") != nullptr ||
+            case_.program->Key("moe_expert_parallel_size") != nullptr);
+  }
+
   EngineMemory Memory() const {
     EngineMemory memory;
     const StatedCase& stated = seen_.stated;
     if (stated.memory_fraction > 0) {
       memory.fraction = stated.memory_fraction;
-    } else if (settings_.memory_fraction.written) {
+    } else if (settings_.memory_fraction.written || !IsDynamos()) {
       memory.fraction = settings_.memory_fraction.value;
     }
     if (stated.block_size != 0) {
@@ -203,7 +215,7 @@ class CaseBuilder {
     } else if (seen_.stated.request_rate > 0) {
       load.requests_per_second = seen_.stated.request_rate / Replicas();
       Ground("requests per second", *load.requests_per_second,
-             "as stated, divided among the workers");
+             "as stated, divided among the workers; reckoned as if nothing were found cached");
     }
   }
 
@@ -219,6 +231,10 @@ class CaseBuilder {
       return;
     }
     case_.budget = now->budget;
+    if (sizing->layout.parallel.data > 1 && seen_.model->parameters.experts > 0 &&
+        !SpreadsExperts()) {
+      case_.grounds.emplace_back("experts spread over all data-parallel ranks, assumed");
+    }
     if (!case_.capacity && now->budget.cache_bytes > 0) case_.capacity = now->budget.capacity;
     if (case_.capacity && now->budget.cache_bytes > 0) TryChanges(*sizing, *now);
   }

@@ -68,6 +68,18 @@ TEST(MemoryDiagnosis, FindsAModelThatDoesNotFit) {
   EXPECT_EQ(findings[0].id, FindingId::kModelDoesNotFit);
 }
 
+TEST(MemoryDiagnosis, SpreadsExpertsOverDataParallelRanksAndSaysThatItAssumesSo) {
+  CaseFile seen;
+  seen.model = *ReadModelShape(FATHOM_SOURCE_DIR "/tests/data/sizing/deepseek_v3.json");
+  seen.stated.engine = EngineKind::kVllm;
+  seen.stated.gpu = "H200";
+  seen.stated.data_parallel = 8;
+  const auto cases = MemoryCasesOf(seen);
+  ASSERT_THAT(cases, SizeIs(1));
+  EXPECT_GT(cases[0].budget->cache_bytes, 0u);
+  EXPECT_THAT(cases[0].grounds, Contains(HasSubstr("experts spread")));
+}
+
 TEST(MemoryDiagnosis, FindsRunningRequestsThatNeedMoreThanThereIs) {
   CaseFile seen = Llama70OnH100(1);
   seen.stated.concurrency = 100;

@@ -44,7 +44,7 @@ Table BudgetTable(const std::vector<MemoryCase>& cases) {
                    "held by running", "for retention", "a block lives", "in time"};
   for (const MemoryCase& memory : cases) {
     const auto& demand = memory.demand;
-    const bool used = demand && memory.workload.sequences > 0;
+    const bool used = demand && memory.workload.sequences > 0 && memory.workload.prompt_tokens > 0;
     table.rows.push_back(
         {Plain(memory.who),
          memory.budget ? Plain(BytesText(memory.budget->cost.BytesPerToken())) : Faint("?"),

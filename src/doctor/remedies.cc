@@ -54,10 +54,10 @@ constexpr ByEngine kSmallerValues = {"--kv-cache-dtype fp8", "--kv-cache-dtype f
 constexpr ByEngine kFewerSequences = {"--max-num-seqs", "--max-running-requests", "max_batch_size",
                                       "the number of sequences at once"};
 
-constexpr ByEngine kOffload = {
-    R"(--kv-transfer-config '{"kv_connector": "OffloadingConnector", "kv_role": "kv_both"}')",
-    "--enable-hierarchical-cache --hicache-ratio 2",
-    "kv_cache_config:\n  host_cache_size: 64000000000", "host memory for what leaves the GPU"};
+constexpr ByEngine kOffload = {"--kv-offloading-backend native --kv-offloading-size 64",
+                               "--enable-hierarchical-cache --hicache-size 64",
+                               "kv_cache_config:\n  host_cache_size: 64000000000",
+                               "host memory for what leaves the GPU"};
 
 // vLLM evicts what was used least recently, and has no other rule.
 constexpr ByEngine kEvictionPolicy = {
@@ -114,7 +114,8 @@ std::vector<Fix> ForMemory(const Patient& p, bool fewer) {
                        "a restart; check the quality of answers for your model",
                        "capacity in tokens doubles at the engine's start"));
   fixes.push_back(Make("Keep what leaves the GPU in host memory", For(p.engine, kOffload),
-                       "host memory, and transfers over PCIe when it is used again",
+                       "64 GB of host memory for each GPU (vLLM counts all GPUs of an engine "
+                       "together), and transfers over PCIe when it is used again",
                        "follow-up turns after a pause are faster than first turns"));
   if (const std::string_view policy = For(p.engine, kEvictionPolicy); fewer && !policy.empty()) {
     fixes.push_back(Make("Let what is used often outlive what was used last", policy,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ class RouterDiagnosis {
     LookAtReadiness();
     LookAtMode();
     LookAtIndex();
+    LookAtPredictions();
     LookAtWaste();
   }
 
@@ -145,6 +147,29 @@ class RouterDiagnosis {
     book_.Add(std::move(finding));
   }
 
+  // Engines that find what the router did not know of: it looks prompts up under other names than
+  // they are stored, or what they store comes too late.
+  void LookAtPredictions() {
+    const RouterCounters& counters = router_.counters;
+    constexpr double kMissed = 0.3;
+    if (counters.actual_tokens < kEnoughTokens ||
+        counters.predicted_tokens > kMissed * counters.actual_tokens) {
+      return;
+    }
+    Finding finding = Found(
+        FindingId::kTokensDiffer, router_.url,
+        fmt::format("Engines found {:.0f} prompt tokens in their caches; the router knew of {:.0f}",
+                    counters.actual_tokens, counters.predicted_tokens));
+    finding.why =
+        "What they hold is found by luck: the router looks prompts up as other tokens "
+        "than the engines compute, or learns of them too late";
+    finding.evidence.push_back(Page("/metrics") +
+                               ": predicted against actual, of requests whose engine told");
+    finding.gain = 1 - counters.predicted_tokens / counters.actual_tokens;
+    finding.gain_basis = "share of the engines' own hits that the router did not see coming";
+    book_.Add(std::move(finding));
+  }
+
   void LookAtWaste() {
     const RouterCounters& counters = router_.counters;
     double wasted = 0;
@@ -186,8 +211,10 @@ void DiagnoseRouter(const RouterLook& router, FindingBook& book) {
 
 void DiagnoseDynamo(const DynamoLook& dynamo, FindingBook& book) {
   if (!dynamo.reached) return;
-  const auto found = [&](FindingId id, std::string message, std::string evidence, double gain) {
+  const auto found = [&](FindingId id, std::string message, std::string evidence, double gain,
+                         std::optional<Severity> severity = {}) {
     Finding finding = MakeFinding(id, dynamo.url, std::move(message));
+    finding.severity = severity.value_or(finding.severity);
     finding.evidence.push_back(std::move(evidence));
     finding.fixes = RemediesFor(id, {.router = RouterKind::kDynamo});
     finding.gain = gain;
@@ -198,7 +225,9 @@ void DiagnoseDynamo(const DynamoLook& dynamo, FindingBook& book) {
     found(FindingId::kUnhealthy, "The frontend has no worker that is ready",
           fmt::format("GET {}/health: {}", dynamo.url, dynamo.message), 1);
   }
-  if (const auto share = dynamo.NotApplied(); share && *share > kWorthSaying) {
+  const auto share = dynamo.NotApplied();
+  const bool not_applied = share && *share > kWorthSaying;
+  if (not_applied) {
     std::string evidence = metrics + ": events by status:";
     for (const auto& [status, count] : dynamo.events_by_status) {
       evidence += fmt::format(" {} {:.0f}", status, count);
@@ -208,8 +237,15 @@ void DiagnoseDynamo(const DynamoLook& dynamo, FindingBook& book) {
           std::move(evidence), *share);
   }
   if (dynamo.hit_rate.count >= kEnoughRequests && dynamo.hit_rate.Mean() < 0.001) {
-    found(FindingId::kIndexEmpty, "The router's predicted hit rate is 0",
-          fmt::format("{}: mean of {:.0f} requests", metrics, dynamo.hit_rate.count), 1);
+    // Where events are applied, nothing but the traffic may be the reason.
+    found(FindingId::kIndexEmpty,
+          not_applied ? "The router's predicted hit rate is 0"
+                      : fmt::format("Nothing was found cached by any of {:.0f} requests; traffic "
+                                    "without follow-up turns looks the same",
+                                    dynamo.hit_rate.count),
+          fmt::format("{}: predicted hit rate 0, mean of {:.0f} requests", metrics,
+                      dynamo.hit_rate.count),
+          not_applied ? 1 : 0.3, not_applied ? Severity::kError : Severity::kWarning);
   }
   if (dynamo.source_mismatch_workers.value_or(0) > 0) {
     found(FindingId::kNoEvents,

@@ -197,7 +197,7 @@ Task<StreamLook> PollUntil(ReadOnlyClient& client, uint64_t vocabulary, TimePoin
   while (loop.now() < until) {
     auto polling = client.Ask("/kv_cache_events", "");
     const auto answer = co_await polling;
-    if (std::string why = WhyNot(answer, "--api-key"); !why.empty()) {
+    if (std::string why = WhyNot(answer, "--worker-api-key"); !why.empty()) {
       tally.GiveUp(std::move(why));
       break;
     }

@@ -91,7 +91,7 @@ Task<TokenComparison> CompareSample(ReadOnlyClient& client, const Sample& sample
   }
   auto asking = client.Ask("/tokenize", QuestionOf(sample, model_name));
   const auto answer = co_await asking;
-  comparison.problem = WhyNot(answer, "--api-key");
+  comparison.problem = WhyNot(answer, "--worker-api-key");
   if (!comparison.problem.empty()) co_return std::move(comparison);
   const auto theirs = Theirs(answer->body);
   if (!theirs) {

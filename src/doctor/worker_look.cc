@@ -8,7 +8,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kKeyOption = "--api-key";
+constexpr std::string_view kKeyOption = "--worker-api-key";
 constexpr uint32_t kMostGuessed = 64;  // ranks
 
 // One engine's pages, one after the other, into one look.

@@ -167,7 +167,7 @@ TEST(WorkerLook, TellsAKeyThatIsMissing) {
   PageServer server(pages);
   const WorkerLook look = LookAt(server);
   EXPECT_EQ(look.report.engine, EngineKind::kVllm);
-  EXPECT_THAT(look.unseen, ElementsAre(HasSubstr("--api-key")));
+  EXPECT_THAT(look.unseen, ElementsAre(HasSubstr("--worker-api-key")));
 }
 
 TEST(WorkerLook, MakesNothingOfGarbage) {

@@ -40,7 +40,7 @@ constexpr std::array<FindingKind, kFindingIds> kKinds = {{
     {kPreemptions, "preemptions", kWarning, kMemory, "Engines preempt requests for want of KV memory"},
     {kPageSizeOne, "page-size-one", kWarning, kConfiguration, "One KV event per token"},
     {kReplayMissing, "replay-missing", kWarning, kConfiguration, "Lost KV events cannot be asked for again"},
-    {kIndexEmpty, "index-empty", kError, kSync, "The router's index is empty"},
+    {kIndexEmpty, "index-empty", kError, kSync, "Requests find nothing in the router's index"},
     {kEventsNotApplied, "events-not-applied", kWarning, kSync, "The router cannot apply KV events"},
     {kFollowUpsSlow, "follow-ups-slow", kWarning, kSync, "Follow-up turns are no faster than first turns"},
     {kWastedPrefill, "wasted-prefill", kWarning, kSync, "Prompts are prefilled that were cached somewhere"},

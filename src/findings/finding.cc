@@ -8,10 +8,20 @@
 #include <tuple>
 #include <utility>
 
+#include "findings/secrets.h"
+
 namespace fathom {
 
 std::string ToText(const Place& place) {
   return place.line == 0 ? place.file : fmt::format("{}:{}", place.file, place.line);
+}
+
+Finding FitToPassOn(Finding finding) {
+  for (Fix& fix : finding.fixes) {
+    fix.setting = WithoutSecrets(fix.setting);
+    fix.diff = WithoutSecrets(fix.diff);
+  }
+  return finding;
 }
 
 Finding MakeFinding(FindingId id, std::string subject, std::string message) {

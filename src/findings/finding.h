@@ -54,6 +54,9 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
+// The same without what must not be passed on: values of keys and tokens that stand in its fixes.
+Finding FitToPassOn(Finding finding);
+
 // A finding with the catalogue's severity.
 Finding MakeFinding(FindingId id, std::string subject, std::string message);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "lint/remedy.h"
 #include "lint/rules.h"
@@ -80,13 +81,25 @@ std::string Describe(const PlannedRouter& router) {
                      Origin(size));
 }
 
+// Those whose blocks it has to match: decode workers do not matter where others do the prefill.
+std::vector<const PlannedEngine*> Followed(const Plan& plan, const PlannedRouter& router) {
+  std::vector<const PlannedEngine*> engines;
+  for (const size_t i : router.engines) engines.push_back(&plan.engines()[i]);
+  const auto does = [](Duty duty) {
+    return [duty](const PlannedEngine* engine) { return engine->program->duty == duty; };
+  };
+  if (std::ranges::any_of(engines, does(Duty::kPrefill))) {
+    std::erase_if(engines, does(Duty::kDecode));
+  }
+  return engines;
+}
+
 BySize EnginesBySize(const Plan& plan, const PlannedRouter& router) {
   BySize sizes;
-  for (const size_t i : router.engines) {
-    const PlannedEngine& engine = plan.engines()[i];
-    const auto size = IsAssumed(router, engine) ? UsualBlockSize(engine.program->engine)
-                                                : engine.settings.block_size.value;
-    if (size) sizes[*size].push_back(&engine);
+  for (const PlannedEngine* engine : Followed(plan, router)) {
+    const auto size = IsAssumed(router, *engine) ? UsualBlockSize(engine->program->engine)
+                                                 : engine->settings.block_size.value;
+    if (size) sizes[*size].push_back(engine);
   }
   return sizes;
 }
@@ -182,13 +195,12 @@ struct Doubt {
 std::optional<Doubt> DoubtOf(const Plan& plan, const PlannedRouter& router) {
   const Program& program = *router.program;
   const auto ours = router.settings.block_size.value;
-  for (const size_t i : router.engines) {
-    const PlannedEngine& engine = plan.engines()[i];
-    if (engine.settings.block_size.value || IsAssumed(router, engine)) continue;
+  for (const PlannedEngine* engine : Followed(plan, router)) {
+    if (engine->settings.block_size.value || IsAssumed(router, *engine)) continue;
     return Doubt{
         fmt::format("{} assumes blocks of {} tokens; these files do not say how large those of "
                     "{} are",
-                    Called(program), ours.value_or(16), Called(*engine.program)),
+                    Called(program), ours.value_or(16), Called(*engine->program)),
         std::nullopt};
   }
   if (!router.engines.empty()) return std::nullopt;
@@ -248,7 +260,9 @@ void CheckMissing(const Plan& plan, const PlannedRouter& router, LintFindings& f
   findings.push_back(WithRemedies(plan, std::move(finding), MissingRemedies(plan, router, *doubt)));
 }
 
+// Blocks go from prefill to decode workers in whatever sizes these agree on.
 bool OneModel(const PlannedEngine& a, const PlannedEngine& b, bool routed) {
+  if (a.program->duty != b.program->duty) return false;
   const std::string& x = a.settings.model;
   const std::string& y = b.settings.model;
   return (routed && (x.empty() || y.empty())) || (x == y && !x.empty());
@@ -301,6 +315,20 @@ void CheckConflict(const Plan& plan, std::span<const size_t> engines, bool route
   }
 }
 
+// Engines that one router could stand before: those of one graph and namespace, and in Dynamo or
+// not.
+using Fleet = std::tuple<std::string_view, std::string_view, bool>;
+
+std::map<Fleet, std::vector<size_t>> FleetsOf(const Plan& plan) {
+  std::map<Fleet, std::vector<size_t>> fleets;
+  for (size_t i = 0; i < plan.engines().size(); ++i) {
+    const Program& engine = *plan.engines()[i].program;
+    if (engine.graph.empty()) continue;
+    fleets[{engine.graph, engine.network_namespace, engine.dynamo}].push_back(i);
+  }
+  return fleets;
+}
+
 void CheckConflicts(const Plan& plan, LintFindings& findings) {
   std::set<size_t> told;
   std::set<std::string_view> mixed;
@@ -311,13 +339,8 @@ void CheckConflicts(const Plan& plan, LintFindings& findings) {
       CheckConflict(plan, router.engines, true, told, findings);
     }
   }
-  std::map<std::string_view, std::vector<size_t>> graphs;
-  for (size_t i = 0; i < plan.engines().size(); ++i) {
-    const std::string& graph = plan.engines()[i].program->graph;
-    if (!graph.empty()) graphs[graph].push_back(i);
-  }
-  for (const auto& [graph, engines] : graphs) {
-    if (!mixed.contains(graph)) CheckConflict(plan, engines, false, told, findings);
+  for (const auto& [fleet, engines] : FleetsOf(plan)) {
+    if (!mixed.contains(std::get<0>(fleet))) CheckConflict(plan, engines, false, told, findings);
   }
 }
 

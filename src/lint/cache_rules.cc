@@ -80,6 +80,7 @@ void CheckPageSize(const Plan& plan, size_t i, LintFindings& findings) {
 
 void CheckCaches(const Plan& plan, LintFindings& findings) {
   for (size_t i = 0; i < plan.engines().size(); ++i) {
+    if (plan.engines()[i].program->duty == Duty::kDecode) continue;
     CheckPrefixCaching(plan, plan.engines()[i], findings);
     CheckPageSize(plan, i, findings);
   }

@@ -1,5 +1,7 @@
 #include "lint/endpoint.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 
 namespace fathom {
@@ -13,9 +15,16 @@ std::optional<Endpoint> Endpoint::Parse(std::string_view text) {
   const size_t last = address.rfind(':');
   const auto port =
       last == std::string_view::npos ? std::nullopt : ParseDecimal(address.substr(last + 1));
-  endpoint.host = address.substr(0, port ? last : address.size());
+  const size_t variable = port ? std::string_view::npos : address.find(":$");
+  endpoint.host = address.substr(0, port ? last : variable);
   if (port && *port <= UINT16_MAX) endpoint.port = static_cast<uint16_t>(*port);
+  if (variable != std::string_view::npos) endpoint.port_variable = address.substr(variable + 1);
   return endpoint;
+}
+
+std::string Endpoint::Bound() const {
+  if (!port_variable.empty()) return fmt::format("tcp://*:{}", port_variable);
+  return fmt::format("tcp://*:{}", port.value_or(5557));
 }
 
 bool Endpoint::binds() const {

@@ -8,29 +8,48 @@
 #include "lint/events_config.h"
 #include "lint/remedy.h"
 #include "lint/rules.h"
+#include "manifest/identity.h"
 
 namespace fathom {
 namespace {
 
 constexpr std::array kSglangBindsAny = {0u, 5u, 13u};
 
+// Whether a Fathom stands before it that has no socket for publishers to connect to.
+bool AwaitsItsBinding(const Plan& plan, const PlannedEngine& engine) {
+  return std::ranges::any_of(plan.routers(), [&](const PlannedRouter& router) {
+    const Program& program = *router.program;
+    return program.role == ProgramRole::kFathom && program.Flag("--kv-events-bind") == nullptr &&
+           program.Variable("FATHOM_KV_EVENTS_BIND") == nullptr &&
+           program.Key("kv-events-bind") == nullptr &&
+           std::ranges::any_of(router.engines,
+                               [&](size_t i) { return &plan.engines()[i] == &engine; });
+  });
+}
+
 // vLLM and SGLang decide by the text of the endpoint; TensorRT-LLM always binds.
-std::optional<Severity> Gravity(const PlannedEngine& engine, const Endpoint& endpoint) {
+std::optional<Severity> Gravity(const Plan& plan, const PlannedEngine& engine,
+                                const Endpoint& endpoint) {
   const Program& program = *engine.program;
   if (endpoint.transport != "tcp" || endpoint.binds()) return std::nullopt;
-  // Another address may be that of a router which binds.
-  if (!endpoint.any_address()) return Severity::kWarning;
+  if (!endpoint.any_address()) {
+    // Other routers bind an address, and every engine connects to it.
+    if (!endpoint.local() && !AwaitsItsBinding(plan, engine)) return std::nullopt;
+    return Severity::kWarning;
+  }
   if (program.engine != EngineKind::kSglang) return Severity::kError;
-  if (AtLeast(program.version, kSglangBindsAny)) return std::nullopt;
-  return program.version.empty() ? Severity::kWarning : Severity::kError;
+  const std::string_view version = EngineVersionOf(program);
+  if (version.empty() || AtLeast(version, kSglangBindsAny)) return std::nullopt;
+  return Severity::kError;
 }
 
 std::string WhyItConnects(const PlannedEngine& engine, const Endpoint& endpoint) {
   std::string why = fmt::format(
-      "{} binds only where the endpoint has a * or :: in it, and connects to everything else; "
-      "nobody "
-      "listens there, and its events go nowhere without an error.",
+      "{} binds only where the endpoint has a * or :: in it, and connects to everything else",
       Brand(engine.program->engine));
+  why += endpoint.local()
+             ? "; nobody listens there, and its events go nowhere without an error."
+             : "; Fathom does not listen unless it is told to, and connects to its engines.";
   if (engine.program->engine == EngineKind::kSglang && endpoint.any_address()) {
     why += " SGLang binds 0.0.0.0 since 0.5.13.";
   }
@@ -41,7 +60,7 @@ std::string WhyItConnects(const PlannedEngine& engine, const Endpoint& endpoint)
 }
 
 Remedy Bind(const Plan& plan, const PlannedEngine& engine, const Endpoint& endpoint) {
-  const std::string bound = fmt::format("tcp://*:{}", endpoint.port.value_or(5557));
+  const std::string bound = endpoint.Bound();
   const PublisherSettings& publisher = engine.settings.publisher;
   Remedy remedy;
   remedy.fix.what =
@@ -49,6 +68,8 @@ Remedy Bind(const Plan& plan, const PlannedEngine& engine, const Endpoint& endpo
   remedy.fix.setting = fmt::format("\"endpoint\": \"{}\"", bound);
   remedy.fix.cost = "The engine restarts.";
   remedy.fix.verify = "fathom listen URL shows its events.";
+  // Between other quotes a variable may not be one any more.
+  if (!endpoint.port_variable.empty()) return remedy;
   remedy.edits = ChangePublisher(plan, publisher, {{"endpoint", Json(bound)}});
   if (remedy.edits.empty() && publisher.endpoint.written) {
     remedy.edits = Rewrite(plan, *publisher.endpoint.written, bound);
@@ -65,7 +86,7 @@ bool Publishes(const PlannedEngine& engine) {
 void CheckConnects(const Plan& plan, const PlannedEngine& engine, LintFindings& findings) {
   const auto& written = engine.settings.publisher.endpoint;
   const auto endpoint = written.value ? Endpoint::Parse(*written.value) : std::nullopt;
-  const auto gravity = endpoint ? Gravity(engine, *endpoint) : std::nullopt;
+  const auto gravity = endpoint ? Gravity(plan, engine, *endpoint) : std::nullopt;
   if (!gravity) return;
   Finding finding =
       MakeFinding(FindingId::kEndpointConnects, engine.program->name,
@@ -78,17 +99,40 @@ void CheckConnects(const Plan& plan, const PlannedEngine& engine, LintFindings& 
                                   endpoint->any_address() ? Safety::kSafe : Safety::kDecide));
 }
 
-Remedy Replay(const Plan& plan, const PlannedEngine& engine, uint16_t events) {
-  const uint32_t port = events + std::max(1u, engine.settings.data_parallel);
-  const std::string endpoint = fmt::format("tcp://*:{}", port);
+// Behind the event sockets of all ranks; nothing where their port is not known.
+std::optional<uint32_t> ReplayPort(const PlannedEngine& engine, const Endpoint& events) {
+  if (!events.port_variable.empty()) return std::nullopt;
+  const uint32_t port = events.port.value_or(5557) + engine.settings.data_parallel;
+  return port <= UINT16_MAX ? std::optional(port) : std::nullopt;
+}
+
+std::vector<TextEdit> AddReplay(const Plan& plan, const PlannedEngine& engine,
+                                const std::string& endpoint) {
+  const PublisherSettings& publisher = engine.settings.publisher;
+  if (publisher.whole->name.starts_with("--kv-events-config.")) {
+    return AddFlag(plan, *engine.program, "--kv-events-config.replay_endpoint", endpoint);
+  }
+  return ChangePublisher(plan, publisher, {{"replay_endpoint", Json(endpoint)}});
+}
+
+Remedy Replay(const Plan& plan, const PlannedEngine& engine, const Endpoint& events) {
   Remedy remedy;
+  remedy.fix.cost = "The engine restarts and keeps the last 10,000 batches in host memory.";
+  remedy.fix.verify = "After a gap the router's log says that it was repaired.";
+  const auto port = ReplayPort(engine, events);
+  if (!port) {
+    remedy.fix.what = fmt::format(
+        "Give {} a \"replay_endpoint\" with a port of its own: the event port plus the "
+        "number of ranks, or more.",
+        Called(*engine.program));
+    remedy.fix.setting = "\"replay_endpoint\": \"tcp://*:PORT\"";
+    return remedy;
+  }
+  const std::string endpoint = fmt::format("tcp://*:{}", *port);
   remedy.fix.what = fmt::format("Give {} a replay socket: \"replay_endpoint\": \"{}\".",
                                 Called(*engine.program), endpoint);
   remedy.fix.setting = fmt::format("\"replay_endpoint\": \"{}\"", endpoint);
-  remedy.fix.cost = "The engine restarts and keeps the last 10,000 batches in host memory.";
-  remedy.fix.verify = "After a gap the router's log says that it was repaired.";
-  remedy.edits =
-      ChangePublisher(plan, engine.settings.publisher, {{"replay_endpoint", Json(endpoint)}});
+  remedy.edits = AddReplay(plan, engine, endpoint);
   return remedy;
 }
 
@@ -97,7 +141,9 @@ void CheckReplay(const Plan& plan, const PlannedEngine& engine, LintFindings& fi
   // Dynamo's workers repair gaps by a protocol of their own.
   if (engine.program->dynamo || publisher.replay_endpoint.value || !publisher.whole) return;
   const auto events = Endpoint::Parse(publisher.endpoint.value.value_or("tcp://*:5557"));
-  if (!events || events->transport != "tcp" || !events->binds()) return;
+  if (!events || events->transport != "tcp") return;
+  // One that is going to bind wants one as well.
+  if (!events->binds() && !(events->any_address() && Gravity(plan, engine, *events))) return;
   Finding finding = MakeFinding(
       FindingId::kReplayMissing, engine.program->name,
       fmt::format("{} publishes KV events without a replay endpoint", Called(*engine.program)));
@@ -105,15 +151,14 @@ void CheckReplay(const Plan& plan, const PlannedEngine& engine, LintFindings& fi
       "Events that are lost, or published before the router started, cannot be asked for again: it "
       "forgets what this engine holds after every gap.";
   finding.place = publisher.whole->place;
-  findings.push_back(
-      WithRemedies(plan, std::move(finding), {Replay(plan, engine, events->port.value_or(5557))}));
+  findings.push_back(WithRemedies(plan, std::move(finding), {Replay(plan, engine, *events)}));
 }
 
 }  // namespace
 
 void CheckEndpoints(const Plan& plan, LintFindings& findings) {
   for (const PlannedEngine& engine : plan.engines()) {
-    if (!Publishes(engine)) continue;
+    if (!Publishes(engine) || engine.program->duty == Duty::kDecode) continue;
     CheckConnects(plan, engine, findings);
     CheckReplay(plan, engine, findings);
   }

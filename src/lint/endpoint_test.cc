@@ -21,6 +21,14 @@ TEST(Endpoint, HasItsPort) {
   EXPECT_EQ(Endpoint::Parse("ipc:///tmp/kv")->port, std::nullopt);
 }
 
+TEST(Endpoint, KeepsAPortThatIsAVariable) {
+  const auto endpoint = Endpoint::Parse("tcp://0.0.0.0:${EVENTS:-5557}");
+  EXPECT_TRUE(endpoint->any_address());
+  EXPECT_EQ(endpoint->port, std::nullopt);
+  EXPECT_EQ(endpoint->Bound(), "tcp://*:${EVENTS:-5557}");
+  EXPECT_EQ(Endpoint::Parse("tcp://[::]:6000")->Bound(), "tcp://*:6000");
+}
+
 TEST(Endpoint, IsNothingWithoutATransport) {
   EXPECT_FALSE(Endpoint::Parse("0.0.0.0:5557"));
   EXPECT_FALSE(Endpoint::Parse(""));

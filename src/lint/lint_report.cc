@@ -105,7 +105,7 @@ std::string LintText(const LintResult& result, bool color) {
 std::string LintJson(const LintResult& result, std::span<const std::string> fixed) {
   JsonWriter json;
   json.BeginObject().Key("findings").BeginArray();
-  for (const LintFinding& found : result.findings) AppendFinding(json, found.finding);
+  for (const LintFinding& found : result.findings) AppendFinding(json, FitToPassOn(found.finding));
   json.EndArray().Key("unread").BeginArray();
   for (const UnreadFile& file : result.unread) {
     json.BeginObject()

@@ -11,12 +11,13 @@
 #include "lint/purpose_comment.h"
 #include "lint/rules.h"
 #include "manifest/collection.h"
+#include "manifest/fleet_join.h"
 
 namespace fathom {
 namespace {
 
 constexpr std::array kRules = {CheckBlockSizes, CheckPublishers, CheckEndpoints, CheckCaches,
-                               CheckPorts,      CheckServices,   CheckRouters};
+                               CheckPorts,      CheckServices,   CheckRouters,   CheckWorkerSizes};
 
 // As Rank() does; nothing here has a gain.
 void RankAll(LintFindings& findings) {
@@ -54,6 +55,7 @@ LintResult Lint(std::span<const SourceFile> files) {
   LintResult result;
   ReadDeployment read = ReadDeploymentFiles(files);
   result.unread = std::move(read.unread);
+  Join(JoinHalves(read.deployment, JoinScope::kFolder), read.deployment);
   const Plan plan(read.deployment, files);
   if (read.deployment.programs.size() >= kMaxPrograms) {
     result.unread.push_back({"", fmt::format("there are {} programs or more: the others were not "

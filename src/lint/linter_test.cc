@@ -153,6 +153,64 @@ TEST(Linter, FindsTheEnginesOfARouterInAnotherFile) {
   EXPECT_EQ(result.findings[0].finding.place.file, "fathom.yaml");
 }
 
+constexpr std::string_view kFrontend =
+    "python3 -m dynamo.frontend --router-mode kv --kv-cache-block-size 16\n";
+constexpr std::string_view kWorker =
+    "python3 -m dynamo.trtllm --model-path m --publish-events-and-metrics\n";
+
+std::vector<std::string> IdsOfTwo(std::string first, std::string second) {
+  return IdsOf(Lint(std::vector{SourceFile{std::move(first), std::string(kFrontend)},
+                                SourceFile{std::move(second), std::string(kWorker)}}));
+}
+
+TEST(Linter, TakesARouterAndEnginesInFilesOfOneFolderForOneFleet) {
+  EXPECT_THAT(IdsOfTwo("a/frontend.sh", "a/worker.sh"), ElementsAre("block-size-mismatch"));
+  EXPECT_THAT(IdsOfTwo("a/frontend.sh", "b/worker.sh"),
+              testing::Not(testing::Contains("block-size-mismatch")));
+}
+
+TEST(Linter, LeavesEnginesOutsideDynamoToOtherRouters) {
+  const std::string script(kFrontend);
+  EXPECT_THAT(
+      IdsOf(LintText(script + "python3 -m dynamo.vllm --model m --block-size 32\n", "x.sh")),
+      testing::Contains("block-size-mismatch"));
+  EXPECT_THAT(IdsOf(LintText(script + "vllm serve m --block-size 32\n", "x.sh")),
+              testing::Not(testing::Contains("block-size-mismatch")));
+}
+
+// --- ports
+
+TEST(Linter, FindsEverySocketThatMeetsAnothers) {
+  const LintResult result = LintText(
+      "vllm serve a --port 8001 --data-parallel-size 8 --kv-events-config "
+      R"('{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557",)"
+      R"("replay_endpoint":"tcp://*:5700"}' &)"
+      "\nvllm serve b --port 8002 --kv-events-config "
+      R"('{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5560",)"
+      R"("replay_endpoint":"tcp://*:5562"}' &)"
+      "\n",
+      "x.sh");
+  EXPECT_THAT(IdsOf(result), ElementsAre("port-collision", "port-collision"));
+}
+
+TEST(Linter, OnlyWarnsOfPodsThatMayBeOnDifferentNodes) {
+  const LintResult result = Lint(std::vector{Fixture("bad", "port-collision-same-nodes.yaml")});
+  ASSERT_THAT(IdsOf(result), ElementsAre("port-collision"));
+  EXPECT_EQ(result.findings[0].finding.severity, Severity::kWarning);
+}
+
+// --- mending
+
+TEST(Linter, SaysAllThatItMends) {
+  const std::vector bare = {SourceFile{
+      "x.sh",
+      "vllm serve m --kv-events-config "
+      R"('{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://0.0.0.0:5557"}')"
+      "\n"}};
+  EXPECT_THAT(IdsOf(Lint(bare)), ElementsAre("endpoint-connects", "replay-missing"));
+  EXPECT_TRUE(Mend(bare).left.findings.empty());
+}
+
 TEST(Linter, ChecksTheOtherFilesWhereOneCannotBeRead) {
   const LintResult result = Lint(std::vector{SourceFile{"broken.yaml", "a: [1, 2\nb: }"},
                                              Fixture("bad", "endpoint-connects.sh")});

@@ -23,6 +23,13 @@ std::string HostOf(std::string_view url) {
 
 bool Same(std::string_view a, std::string_view b) { return a.empty() || b.empty() || a == b; }
 
+// Whether a router that is told of no engine finds this one: Dynamo's look for Dynamo's workers.
+bool Finds(const Program& router, const Program& engine) {
+  return !router.graph.empty() && router.graph == engine.graph &&
+         Same(router.network_namespace, engine.network_namespace) &&
+         engine.dynamo == (router.role != ProgramRole::kFathom);
+}
+
 }  // namespace
 
 bool PlannedRouter::by_cache() const {
@@ -59,9 +66,9 @@ void Plan::Connect(PlannedRouter& router) {
     const std::vector<size_t> engines = EnginesOf(*service);
     reached.insert(engines.begin(), engines.end());
   }
-  for (size_t i = 0; i < engines_.size(); ++i) {
-    const std::string& graph = engines_[i].program->graph;
-    if (!graph.empty() && graph == router.program->graph) reached.insert(i);
+  const bool told = !reached.empty();
+  for (size_t i = 0; i < engines_.size() && !told; ++i) {
+    if (Finds(*router.program, *engines_[i].program)) reached.insert(i);
   }
   router.engines.assign(reached.begin(), reached.end());
   if (!router.by_events()) return;

@@ -1,7 +1,8 @@
 // Who routes to whom, by these files?
 //
-// A router stands before the engines of its own graph, and before those that a Service of its
-// worker URLs selects, in whatever file they are.
+// A router stands before the engines that the Services of its worker URLs select, in whatever file
+// they are. Without such, Dynamo's stand before Dynamo's workers of their graph and namespace, and
+// Fathom before the other engines there.
 //
 // Memory  Points into the deployment and the files, which must outlive it.
 #pragma once

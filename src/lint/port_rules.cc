@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "lint/events_config.h"
 #include "lint/remedy.h"
 #include "lint/rules.h"
+#include "manifest/setting_lookup.h"
 
 namespace fathom {
 namespace {
@@ -40,11 +42,49 @@ struct PortRange {
   uint32_t last() const { return first + count - 1; }
 };
 
+// The ranks of one process, which are those on its node.
+struct Ranks {
+  uint32_t first = 0;
+  uint32_t count = 1;
+};
+
+// Nothing where it is written in a way that cannot be known here.
+std::optional<Ranks> RanksOf(const PlannedEngine& engine) {
+  const Program& program = *engine.program;
+  const uint32_t all = std::max(1u, engine.settings.data_parallel);
+  if (program.engine == EngineKind::kSglang) {
+    const auto nodes = Narrowed<uint32_t>(CountOf(program, {"--nnodes", "nnodes"}, 1)).value;
+    if (!nodes || *nodes == 0) return std::nullopt;
+    return Ranks{0, std::max(1u, all / *nodes)};
+  }
+  const Setting<uint64_t> only =
+      CountOf(program, {"--data-parallel-rank", "-dpn", "data-parallel-rank"});
+  const Setting<uint64_t> first =
+      CountOf(program, {"--data-parallel-start-rank", "-dpr", "data-parallel-start-rank"}, 0);
+  const Setting<uint64_t> here =
+      CountOf(program, {"--data-parallel-size-local", "-dpl", "data-parallel-size-local"}, all);
+  const Setting<uint64_t>& start = only.written ? only : first;
+  constexpr uint64_t kMost = 10'000;
+  if (!start.value || !here.value || *start.value > kMost || *here.value > kMost) {
+    return std::nullopt;
+  }
+  const auto count = only.written ? 1u : std::max(1u, static_cast<uint32_t>(*here.value));
+  return Ranks{static_cast<uint32_t>(*start.value), count};
+}
+
+// A publisher that connects to another's address takes no port.
+bool Listens(const PlannedEngine& engine, const Endpoint& endpoint) {
+  return endpoint.binds() || endpoint.any_address() ||
+         engine.program->engine == EngineKind::kTrtllm;
+}
+
 void AddEndpoint(Use use, const Setting<std::string>& setting, const PlannedEngine& engine,
                  std::vector<PortRange>& ranges) {
   const auto endpoint = setting.value ? Endpoint::Parse(*setting.value) : std::nullopt;
   if (!endpoint || endpoint->transport != "tcp" || !endpoint->port || *endpoint->port == 0) return;
-  ranges.push_back({use, *endpoint->port, std::max(1u, engine.settings.data_parallel), &engine,
+  const auto ranks = RanksOf(engine);
+  if (!ranks || !Listens(engine, *endpoint)) return;
+  ranges.push_back({use, *endpoint->port + ranks->first, ranks->count, &engine,
                     PlaceOf(setting, *engine.program)});
 }
 
@@ -97,6 +137,21 @@ Remedy Move(const Plan& plan, const PortRange& range, uint32_t port) {
   return remedy;
 }
 
+std::string_view PodOf(const Program& program) {
+  return std::string_view(program.name).substr(0, program.name.find(", container "));
+}
+
+// Pods of their own, which nothing keeps together.
+bool MayBeApart(const PortRange& a, const PortRange& b) {
+  const Program& x = *a.engine->program;
+  const Program& y = *b.engine->program;
+  return x.nodes && y.nodes && (PodOf(x) != PodOf(y) || x.place.file != y.place.file);
+}
+
+bool AreApart(const PortRange& a, const PortRange& b) {
+  return MayBeApart(a, b) && a.engine->program->nodes != b.engine->program->nodes;
+}
+
 void AddCollision(const Plan& plan, const PortRange& a, const PortRange& b, uint32_t free,
                   Safety safety, LintFindings& findings) {
   const Program& program = *b.engine->program;
@@ -112,25 +167,35 @@ void AddCollision(const Plan& plan, const PortRange& a, const PortRange& b, uint
       "The second one to bind it does not start. Rank r uses the port that is written plus r, "
       "for events and for replay.";
   finding.place = b.place;
+  if (MayBeApart(a, b)) {
+    finding.severity = Severity::kWarning;
+    finding.why += " Pods on the host's network meet only where they are on one node.";
+  }
   finding.evidence = {Describe(a), Describe(b)};
   findings.push_back(WithRemedies(plan, std::move(finding), {Move(plan, b, free)}, safety));
 }
 
-// Ranges that overlap; of each engine by itself, or between engines.
+// Each range against the first that it meets; of each engine by itself, or between engines.
 void CheckTogether(const Plan& plan, std::vector<PortRange> ranges, bool own, Safety safety,
                    LintFindings& findings) {
   const uint32_t free = FreePort(ranges);
   std::ranges::sort(ranges, {}, [](const PortRange& range) {
     return std::tie(range.first, range.place, range.use);
   });
-  for (size_t i = 1; i < ranges.size(); ++i) {
-    const PortRange& a = ranges[i - 1];
-    const PortRange& b = ranges[i];
-    if (b.first > a.last() || (a.engine == b.engine) != own) continue;
-    // An HTTP port is known to others; the sockets for events are easier to move.
-    const bool swap =
-        a.use != b.use && (b.use == Use::kHttp || (a.use == Use::kReplay && b.use == Use::kEvents));
-    AddCollision(plan, swap ? b : a, swap ? a : b, free, safety, findings);
+  std::vector<const PortRange*> open;  // that reach as far as the one which is looked at
+  for (const PortRange& b : ranges) {
+    std::erase_if(open, [&](const PortRange* a) { return a->last() < b.first; });
+    const auto met = std::ranges::find_if(open, [&](const PortRange* a) {
+      return (a->engine == b.engine) == own && !AreApart(*a, b);
+    });
+    if (met != open.end()) {
+      const PortRange& a = **met;
+      // An HTTP port is known to others; the sockets for events are easier to move.
+      const bool swap = a.use != b.use &&
+                        (b.use == Use::kHttp || (a.use == Use::kReplay && b.use == Use::kEvents));
+      AddCollision(plan, swap ? b : a, swap ? a : b, free, safety, findings);
+    }
+    open.push_back(&b);
   }
 }
 
@@ -155,10 +220,8 @@ bool RunsInBackground(const SourceFile& file, uint32_t line) {
 std::vector<std::string> NetworksOf(const Plan& plan, const Program& program) {
   std::vector<std::string> networks;
   if (program.host_network) networks.push_back("host " + program.graph);
-  const size_t container = program.name.find(", container ");
-  if (container != std::string::npos) {
-    networks.push_back(
-        fmt::format("pod {} {}", program.place.file, program.name.substr(0, container)));
+  if (program.name.contains(", container ") && !program.host_network) {
+    networks.push_back(fmt::format("pod {} {}", program.place.file, PodOf(program)));
   }
   const SourceFile* file = plan.File(program.place.file);
   if (file != nullptr && program.image.empty() && !file->name.ends_with(".md") &&

@@ -143,6 +143,7 @@ void CheckEventBuffer(const Plan& plan, const PlannedEngine& engine, LintFinding
 
 void CheckPublishers(const Plan& plan, LintFindings& findings) {
   for (const PlannedEngine& engine : plan.engines()) {
+    if (engine.program->duty == Duty::kDecode) continue;
     CheckPublisher(plan, engine, findings);
     CheckEventBuffer(plan, engine, findings);
   }

@@ -25,6 +25,8 @@ std::vector<TextEdit> BlockSizeEdits(const Plan& plan, const PlannedEngine& engi
                                      const std::string& size) {
   const Program& program = *engine.program;
   const auto& now = engine.settings.block_size;
+  // Another belief of the worker would leave the engine as it is.
+  if (now.written && now.written == engine.settings.worker_block_size.written) return {};
   if (now.written) {
     // Ranks that share a context multiply what is written; then it is not ours to divide.
     const bool plain = now.value && now.written->value == std::to_string(*now.value);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/text.h"
 #include "lint/remedy.h"
@@ -32,11 +33,15 @@ bool WantsCaches(const Plan& plan, const PlannedRouter& router) {
          });
 }
 
-// One worker needs no choice.
+// One worker needs no choice, nor does one of each duty.
 bool HasChoice(const Plan& plan, const PlannedRouter& router) {
-  uint64_t replicas = 0;
-  for (const size_t i : router.engines) replicas += plan.engines()[i].program->replicas;
-  return replicas != 1;
+  std::map<Duty, uint64_t> replicas;
+  for (const size_t i : router.engines) {
+    const Program& engine = *plan.engines()[i].program;
+    replicas[engine.duty] += engine.replicas;
+  }
+  return replicas.empty() ||
+         std::ranges::any_of(replicas, [](const auto& workers) { return workers.second != 1; });
 }
 
 bool WorkersDecide(const Plan& plan, const PlannedRouter& router) {

@@ -12,6 +12,8 @@ using LintFindings = std::vector<LintFinding>;
 
 // block-size-mismatch, block-size-missing, block-size-conflict
 void CheckBlockSizes(const Plan& plan, LintFindings& findings);
+// block-size-mismatch of a worker with its own engine
+void CheckWorkerSizes(const Plan& plan, LintFindings& findings);
 // publisher-off, event-buffer-off
 void CheckPublishers(const Plan& plan, LintFindings& findings);
 // endpoint-connects, replay-missing

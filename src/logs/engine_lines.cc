@@ -96,7 +96,7 @@ bool TakeEngineLine(LogKind kind, std::string_view said, EngineFacts& facts) {
     case LogKind::kVllmStatus:
       return TakeVllmStatus(said, facts);
     case LogKind::kVllmPreemption:
-      if (!said.starts_with("is preempted by PreemptionMode")) return false;
+      if (said.find(" is preempted by PreemptionMode") == std::string_view::npos) return false;
       ++facts.preemptions;
       return true;
     case LogKind::kSglangCapacity:

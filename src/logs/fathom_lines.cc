@@ -107,6 +107,17 @@ void TakeRank(LogKind kind, std::string_view said, const LogLine& line, TrustRec
   }
 }
 
+// What was said of a worker's ranks no longer holds: its illness is over, or it has left.
+void Absolve(LogKind kind, const LogLine& line, LogFacts& facts) {
+  const std::string url = line.Text("url", kMaxUrl);
+  const std::string worker = line.Text("worker_id", kMaxWord);
+  for (auto& [rank, record] : facts.trust) {
+    const bool same = rank.first == url || (!worker.empty() && record.worker_id == worker);
+    if (!same) continue;
+    if (kind == LogKind::kRemoved || record.cause == "unhealthy") record.state.clear();
+  }
+}
+
 // Two sizes in one line, each after its label.
 struct Labels {
   std::string_view worker;
@@ -168,6 +179,11 @@ bool FathomLines::Take(LogKind kind, std::string_view said, const LogLine& line,
   if (const auto labels = LabelsOf(kind)) {
     return TakeTwoSizes(kind, *labels, said, line, place, facts);
   }
+  if (kind == LogKind::kHealthy || kind == LogKind::kRemoved) {
+    Absolve(kind, line, facts);
+    return true;
+  }
+  if (kind == LogKind::kFollowing || kind == LogKind::kCachingOn) return true;
   TrustRecord* record = RecordOf(line, place, facts);
   if (record != nullptr) TakeRank(kind, said, line, *record);
   return true;

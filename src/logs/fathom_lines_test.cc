@@ -202,6 +202,46 @@ TEST_P(FathomLog, TakesAHintForADoubtOnlyUntilThereIsOne) {
   EXPECT_EQ(facts().Of(LogKind::kCachingOff).lines, 1U);
 }
 
+TEST_P(FathomLog, ForgetsAnIllnessThatIsOver) {
+  const auto say = [&](LogLevel level, std::string_view message) {
+    Say(level, message, {{"worker_id", 4711}, {"url", kUrl}});
+  };
+  say(LogLevel::kWarn, "Worker is not healthy; no requests are sent to it");
+  say(LogLevel::kWarn, "No KV events from a worker; its cache is not known");
+  say(LogLevel::kWarn, "Prefix caching is off on a worker: its cache cannot help");
+  EXPECT_EQ(facts().complaints.size(), 3U);
+  EXPECT_EQ(facts().trust.at({std::string(kUrl), 0}).state, "excluded");
+  say(LogLevel::kInfo, "Worker is healthy");
+  EXPECT_EQ(facts().complaints.size(), 2U);
+  EXPECT_EQ(facts().trust.at({std::string(kUrl), 0}).state, "");
+  say(LogLevel::kInfo, "Following KV events");
+  EXPECT_EQ(facts().complaints,
+            (std::map<Complaint, uint64_t>{
+                {{.kind = LogKind::kCachingOff, .worker = std::string(kUrl), .rank = {}}, 3}}));
+  say(LogLevel::kInfo, "Prefix caching is on again on a worker");
+  EXPECT_TRUE(facts().complaints.empty());
+}
+
+TEST_P(FathomLog, HoldsNothingAgainstAWorkerThatHasLeft) {
+  SayDoubted("no_events", "none", "publish them");
+  Say(LogLevel::kWarn, "Worker is not healthy", {{"worker_id", 4711}, {"url", kUrl}});
+  Say(LogLevel::kInfo, "Worker removed", {{"worker_id", 4711}, {"url", kUrl}, {"cause", "asked"}});
+  EXPECT_TRUE(facts().complaints.empty());
+  EXPECT_EQ(record().state, "");
+}
+
+TEST_P(FathomLog, BelievesALossOverWhenItsOwnRankIsTrusted) {
+  for (const int rank : {0, 1}) {
+    Say(LogLevel::kWarn, "KV events were lost; what the rank held is forgotten and learnt anew",
+        {{"worker_id", 4711}, {"url", kUrl}, {"dp_rank", rank}});
+  }
+  Say(LogLevel::kInfo, "A rank is learning again", {{"url", kUrl}, {"dp_rank", 0}});
+  EXPECT_EQ(facts().complaints.size(), 2U);
+  Say(LogLevel::kInfo, "A rank is trusted again", {{"url", kUrl}, {"dp_rank", 0}});
+  ASSERT_EQ(facts().complaints.size(), 1U);
+  EXPECT_EQ(facts().complaints.begin()->first.rank, 1U);
+}
+
 TEST(FathomLines, AMismatchWhoseEndIsMissingStillCounts) {
   LogDigest digest;
   digest.Feed("ERROR Frontend KV block size (16) does not match worker block size (32).\n");
@@ -216,9 +256,9 @@ TEST(FathomLines, AMismatchWhoseEndIsMissingStillCounts) {
 // Whoever changes the words of a line finds out here who reads them.
 TEST(FathomLines, AreStillWrittenInTheseWords) {
   std::string sources;
-  for (const char* file :
-       {"fleet/block_size_words.cc", "fleet/trust_keeper.cc", "events/poll_stream.cc",
-        "events/intake.cc", "discovery/load_watch.cc", "discovery/prober.cc"}) {
+  for (const char* file : {"fleet/block_size_words.cc", "fleet/trust_keeper.cc",
+                           "events/poll_stream.cc", "events/intake.cc", "discovery/load_watch.cc",
+                           "discovery/prober.cc", "discovery/directory.cc"}) {
     std::ifstream in(std::string(FATHOM_SOURCE_DIR "/src/") + file);
     ASSERT_TRUE(in) << file;
     std::ostringstream text;
@@ -228,7 +268,7 @@ TEST(FathomLines, AreStillWrittenInTheseWords) {
   const auto written = [&](std::string_view words) {
     return sources.find(words) != std::string::npos;
   };
-  for (auto i = static_cast<size_t>(LogKind::kSizeAgreed); i <= size_t(LogKind::kUnhealthy); ++i) {
+  for (auto i = static_cast<size_t>(LogKind::kSizeAgreed); i <= size_t(LogKind::kRemoved); ++i) {
     const auto kind = static_cast<LogKind>(i);
     if (kind == LogKind::kRankAgain) continue;  // names the state in its middle
     EXPECT_TRUE(written(Name(kind))) << Name(kind);

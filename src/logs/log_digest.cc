@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
+#include "logs/complaints.h"
 #include "logs/engine_lines.h"
 #include "logs/log_phrases.h"
+#include "logs/message_front.h"
 #include "logs/router_lines.h"
 
 namespace fathom {
 namespace {
 
 bool IsRouters(LogKind kind) { return kind <= LogKind::kPrefillRouter; }
-bool IsFathoms(LogKind kind) { return !IsRouters(kind) && kind <= LogKind::kUnhealthy; }
+bool IsFathoms(LogKind kind) { return !IsRouters(kind) && kind <= LogKind::kRemoved; }
 
 // Newer Dynamo says some things in a field of that name, and in the message with other words.
 constexpr std::string_view kCode = "diagnostic_code";
@@ -79,20 +81,36 @@ void LogDigest::TakeLine(std::string_view line, uint64_t length) {
 
 void LogDigest::TakeMarked(std::string_view line) {
   line_.Read(line);
-  Stamp(line_.time());
   const std::string_view message = line_.message();
-  if (const auto phrase = FindPhrase(message)) {
-    if (TakeKind(phrase->kind, message.substr(phrase->at))) Count(phrase->kind, line_.time());
-    return;
-  }
-  if (const auto code = FindPhrase(line_.Text(kCode, 64))) return Count(code->kind, line_.time());
+  const auto [phrase, has_path] = OpeningOf(message);
+  if (phrase) return TakeKnown(phrase->kind, message.substr(phrase->at));
+  if (const auto code = Diagnostic(has_path)) return TakeKnown(*code, message);
+  Stamp(ReadTime(line));
   if (fathom_.open()) fathom_.Continue(line_, {facts_.lines, line_.time()}, facts_);
+}
+
+void LogDigest::TakeKnown(LogKind kind, std::string_view said) {
+  Stamp(line_.time());
+  if (!TakeKind(kind, said)) return;
+  Count(kind, line_.time());
+  Complain(kind, line_, facts_);
+}
+
+// In a text only where Dynamo's own target stands in front: engines log prompts.
+std::optional<LogKind> LogDigest::Diagnostic(bool has_path) const {
+  if (!has_path && !line_.Member(kCode)) return std::nullopt;
+  return PhraseAt(line_.Text(kCode, 64));
 }
 
 bool LogDigest::TakeKind(LogKind kind, std::string_view said) {
   if (IsRouters(kind)) return TakeRouterLine(kind, said, line_, facts_);
-  if (!IsFathoms(kind)) return TakeEngineLine(kind, said, facts_.engines);
-  return fathom_.Take(kind, said, line_, {facts_.lines, line_.time()}, facts_);
+  if (IsFathoms(kind)) return fathom_.Take(kind, said, line_, {facts_.lines, line_.time()}, facts_);
+  const bool taken = TakeEngineLine(kind, said, facts_.engines);
+  EngineFacts& engines = facts_.engines;
+  if (engines.preemptions > 0 && engines.preemption_line == 0) {
+    engines.preemption_line = facts_.lines;
+  }
+  return taken;
 }
 
 void LogDigest::Count(LogKind kind, std::optional<LogTime> time) {
@@ -116,6 +134,9 @@ size_t LogDigest::MemoryBytes() const {
   for (const auto& [rank, record] : facts_.trust) bytes += kNode + BytesOf(rank) + BytesOf(record);
   for (const auto& [clash, times] : facts_.clashes) {
     bytes += kNode + sizeof(clash) + clash.subject.capacity() + sizeof(times);
+  }
+  for (const auto& [complaint, line] : facts_.complaints) {
+    bytes += kNode + sizeof(complaint) + complaint.worker.capacity() + sizeof(line);
   }
   for (const auto& [model, size] : facts_.agreed_sizes) {
     bytes += kNode + sizeof(model) + model.capacity() + sizeof(size);

@@ -52,7 +52,9 @@ class LogDigest {
   void Keep(std::string_view part);
   void TakeLine(std::string_view line, uint64_t length);
   void TakeMarked(std::string_view line);
+  void TakeKnown(LogKind kind, std::string_view said);
   bool TakeKind(LogKind kind, std::string_view said);
+  std::optional<LogKind> Diagnostic(bool has_path) const;
   void Count(LogKind kind, std::optional<LogTime> time);
   void Stamp(std::optional<LogTime> time);
 

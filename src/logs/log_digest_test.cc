@@ -169,6 +169,50 @@ TEST(LogDigest, BelievesNoWordsThatStandInAnotherField) {
   EXPECT_TRUE(facts.ranks.empty());
 }
 
+TEST(LogDigest, BelievesNoWordsOfAPrompt) {
+  const LogFacts facts = Digest(Fixture("prompts.log"));
+  EXPECT_EQ(facts.lines, 7U);
+  EXPECT_EQ(facts.recognised, 0U);
+  EXPECT_TRUE(facts.clashes.empty());
+}
+
+TEST(LogDigest, StrikesOutAComplaintOfDynamoThatIsOver) {
+  constexpr std::string_view kMissing =
+      "2026-08-30T09:12:00Z  WARN dynamo_llm::kv_router: no source "
+      "diagnostic_code=kv_event_source_not_observed worker_id=88\n";
+  constexpr std::string_view kOtherMissing =
+      R"({"message":"no source","diagnostic_code":"kv_event_publisher_disabled","worker_id":89})"
+      "\n";
+  const std::string both = fmt::format("{}{}", kMissing, kOtherMissing);
+  EXPECT_EQ(Digest(both).complaints.size(), 2U);
+  for (const std::string_view over :
+       {"2026-08-30T09:12:00Z  INFO dynamo_llm::kv_router: ok again "
+        "diagnostic_code=kv_event_source_recovered worker_id=88\n",
+        "INFO x::y: Selected worker: worker_id=88 dp_rank=1, logit: 3, cached blocks: 4, tree "
+        "size: "
+        "9\n",
+        "INFO x::y: route request completed worker_id=88 dp_rank=0 overlap_blocks=3\n"}) {
+    const auto left = Digest(fmt::format("{}{}", both, over)).complaints;
+    ASSERT_EQ(left.size(), 1U) << over;
+    EXPECT_EQ(left.begin()->first.worker, "89") << over;
+  }
+  const std::string_view cold =
+      "INFO x::y: Selected worker: worker_id=88 dp_rank=1, logit: 3, cached blocks: 0, tree size: "
+      "9\n";
+  EXPECT_EQ(Digest(fmt::format("{}{}", both, cold)).complaints.size(), 2U);
+}
+
+TEST(LogDigest, KnowsWhichLineFirstTellsOfPreemptions) {
+  EXPECT_EQ(Digest(Fixture("engines.log")).engines.preemption_line, 4U);
+  const LogFacts facts = Digest(
+      "\nWARNING 08-21 07:17:09 scheduler.py:1057] Sequence group cmpl-1 is preempted by "
+      "PreemptionMode.RECOMPUTE mode because there is not enough KV cache space.\n"
+      "Sequence group cmpl-1 is fine\n");
+  EXPECT_EQ(facts.engines.preemptions, 1U);
+  EXPECT_EQ(facts.engines.preemption_line, 2U);
+  EXPECT_EQ(facts.Of(LogKind::kVllmPreemption).lines, 1U);
+}
+
 TEST(LogDigest, CountsWithoutTimesWhereThereAreNone) {
   const LogFacts facts = Digest("WARN: Failed to find parent block; skipping store operation\n");
   const Tally& tally = facts.Of(LogKind::kParentMissing);
@@ -245,13 +289,15 @@ TEST(LogDigest, KeepsLittleOfALogThatTriesToFillIt) {
                     words, i));
     digest.Feed(
         fmt::format("block_size mismatch for model={}{}: existing={}, requested=9\n", words, i, i));
+    digest.Feed(fmt::format("Worker is not healthy url=http://{}{}\n", i, words));
     digest.Feed(fmt::format("Auto-configured KV block size to 16 model={}{}\n", i, words));
     digest.Feed(fmt::format("{{\"msg\":\"Selected worker\",\"worker_id\":\"{}{}\"}}\n", i, words));
   }
   digest.End();
-  EXPECT_EQ(digest.facts().recognised, 8000U);
+  EXPECT_EQ(digest.facts().recognised, 10000U);
   EXPECT_EQ(digest.facts().trust.size(), kMaxLogRanks);
   EXPECT_LE(digest.facts().clashes.size(), kMaxClashes);
+  EXPECT_EQ(digest.facts().complaints.size(), kMaxComplaints);
   EXPECT_LT(digest.MemoryBytes(), LogDigest::kMostBytes);
 }
 

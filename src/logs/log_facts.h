@@ -56,18 +56,22 @@ enum class LogKind : uint8_t {
   kNoFeed,         // No KV events from a worker; its cache is not known
   kCachingOff,     // Prefix caching is off on a worker
   kUnhealthy,      // Worker is not healthy
+  kHealthy,        // Worker is healthy
+  kFollowing,      // Following KV events
+  kCachingOn,      // Prefix caching is on again on a worker
+  kRemoved,        // Worker removed
   // Engines'.
   kVllmCapacity,      // GPU KV cache size: 470,768 tokens
   kVllmConcurrency,   // Maximum concurrency for 8,192 tokens per request: 57.46x
   kVllmStatus,        // ... Running: 10 reqs, ... GPU KV cache usage: 91.2%, Prefix cache hit rate
-  kVllmPreemption,    // ... is preempted by PreemptionMode.RECOMPUTE
+  kVllmPreemption,    // Sequence group ... is preempted by PreemptionMode.RECOMPUTE
   kSglangCapacity,    // max_total_num_tokens=171008
   kSglangPrefill,     // Prefill batch ... #new-token: 8192, #cached-token: 27, token usage: 0.06
   kSglangDecode,      // Decode batch ... #running-req: 1, #token: 137, token usage: 0.00
   kSglangRetraction,  // KV cache pool is full. Retract requests. #retracted_reqs: 1
   kTrtllmCapacity,  // Max KV cache blocks per sequence: ... tokens per block=32, primary blocks=..
 };
-constexpr size_t kLogKinds = 44;
+constexpr size_t kLogKinds = 48;
 // What such a line says, shortened: "Failed to find parent block".
 std::string_view Name(LogKind kind);
 
@@ -145,6 +149,17 @@ struct TrustRecord {
   bool operator==(const TrustRecord&) const = default;
 };
 
+// Something is wrong with a worker, and no later line says that it is over: kUnhealthy, kNoFeed,
+// kCachingOff, kEventsLost, kPublisherDisabled or kSourceNotObserved.
+struct Complaint {
+  LogKind kind{};
+  std::string worker;            // URL, or id; empty: not said
+  std::optional<uint32_t> rank;  // nothing: of all its ranks, or not said
+
+  auto operator<=>(const Complaint&) const = default;
+};
+constexpr size_t kMaxComplaints = 256;  // others are counted in their kind alone
+
 // What engines say of themselves. Several engines in one log are one here: ranges and sums.
 struct EngineFacts {
   struct Range {
@@ -165,6 +180,7 @@ struct EngineFacts {
   uint64_t max_waiting = 0;
   std::optional<double> hit_rate;  // vLLM's last, 0 to 1
   uint64_t preemptions = 0;        // vLLM's, SGLang's retracted requests
+  uint64_t preemption_line = 0;    // number of the first line that tells of any
   uint64_t new_tokens = 0;         // SGLang's prefill batches: computed
   uint64_t cached_tokens = 0;      // and found
 
@@ -186,6 +202,7 @@ struct LogFacts {
   std::map<LoggedRank, LoggedWork> ranks;
   std::map<SizeClash, uint64_t> clashes;         // and how often each was said
   std::map<LoggedRank, TrustRecord> trust;       // by URL and rank
+  std::map<Complaint, uint64_t> complaints;      // and the number of the last line that has it
   std::map<std::string, uint32_t> agreed_sizes;  // by model, as auto-configured; at most 64
   EngineFacts engines;
 

@@ -31,6 +31,9 @@ class LogLine {
   std::optional<uint64_t> Number(std::string_view key) const;
   std::optional<double> Real(std::string_view key) const;
 
+  // The member of the JSON object, as it stands there; nothing in a text.
+  std::optional<std::string_view> Member(std::string_view key) const;
+
   size_t MemoryBytes() const;
 
  private:
@@ -42,7 +45,6 @@ class LogLine {
   bool Gather(std::string_view object, bool nested);
   std::optional<LogTime> Stamp() const;
   bool TakeText(std::string_view key, std::string& out) const;
-  std::optional<std::string_view> Member(std::string_view key) const;
   std::optional<std::string_view> Find(std::string_view key) const;
 
   // As they stand in the line.

@@ -12,6 +12,7 @@ namespace {
 struct Entry {
   LogKind kind;
   std::string_view text;
+  std::string_view name{};  // empty: the text
 };
 
 // In the order of LogKind; the first of a kind is its name. Words that stand in the lines exactly
@@ -56,10 +57,14 @@ constexpr auto kEntries = std::to_array<Entry>({
     {LogKind::kNoFeed, "No KV events from a worker"},
     {LogKind::kCachingOff, "Prefix caching is off on a worker"},
     {LogKind::kUnhealthy, "Worker is not healthy"},
+    {LogKind::kHealthy, "Worker is healthy"},
+    {LogKind::kFollowing, "Following KV events"},
+    {LogKind::kCachingOn, "Prefix caching is on again on a worker"},
+    {LogKind::kRemoved, "Worker removed"},
     {LogKind::kVllmCapacity, "GPU KV cache size: "},
     {LogKind::kVllmConcurrency, "Maximum concurrency for "},
     {LogKind::kVllmStatus, "Avg prompt throughput: "},
-    {LogKind::kVllmPreemption, "is preempted by "},
+    {LogKind::kVllmPreemption, "Sequence group ", "Sequence group is preempted"},
     {LogKind::kSglangCapacity, "max_total_num_tokens="},
     {LogKind::kSglangPrefill, "Prefill batch"},
     {LogKind::kSglangDecode, "Decode batch"},
@@ -105,17 +110,21 @@ std::optional<Phrase> FindPhrase(std::string_view text) {
   const size_t end = text.size() - kAnchor + 1;
   for (size_t at = 0; at < end; ++at) {
     if (!kMayBegin[SlotOf(AnchorAt(text.data() + at))]) continue;
-    const std::string_view rest = text.substr(at);
-    for (const Entry& entry : kEntries) {
-      if (rest.starts_with(entry.text)) return Phrase{entry.kind, at};
-    }
+    if (const auto kind = PhraseAt(text.substr(at))) return Phrase{*kind, at};
+  }
+  return std::nullopt;
+}
+
+std::optional<LogKind> PhraseAt(std::string_view text) {
+  for (const Entry& entry : kEntries) {
+    if (text.starts_with(entry.text)) return entry.kind;
   }
   return std::nullopt;
 }
 
 std::string_view Name(LogKind kind) {
   const auto entry = std::ranges::find(kEntries, kind, &Entry::kind);
-  std::string_view name = entry->text;
+  std::string_view name = entry->name.empty() ? entry->text : entry->name;
   while (name.ends_with(' ') || name.ends_with(':') || name.ends_with('=') || name.ends_with('(')) {
     name.remove_suffix(1);
   }

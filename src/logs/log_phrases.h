@@ -19,5 +19,7 @@ struct Phrase {
 
 // The first phrase in the text that tells of something.
 std::optional<Phrase> FindPhrase(std::string_view text);
+// The one that the text begins with.
+std::optional<LogKind> PhraseAt(std::string_view text);
 
 }  // namespace fathom

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "manifest/setting_lookup.h"
 
 namespace fathom {
 namespace {
@@ -24,24 +25,48 @@ bool Covers(std::string_view mount, std::string_view key, std::string_view path)
   return path.empty() || (path.starts_with('/') && path.substr(1) == key);
 }
 
+Duty DutyOf(const Program& program) {
+  if (program.Flag("--is-prefill-worker") != nullptr) return Duty::kPrefill;
+  if (program.Flag("--is-decode-worker") != nullptr) return Duty::kDecode;
+  const Written* mode = FirstWritten(program, {"--disaggregation-mode", "disaggregation-mode"});
+  if (mode == nullptr) return program.duty;
+  if (mode->value == "prefill") return Duty::kPrefill;
+  return mode->value == "decode" ? Duty::kDecode : Duty::kBoth;
+}
+
 class Assembler {
  public:
   explicit Assembler(Collection collection) : all_(std::move(collection)) {}
 
   Deployment Run() {
     for (Draft& draft : all_.drafts) {
+      if (MakerIsHere(draft)) continue;
       TakeVariables(draft);
       TakeFiles(draft);
+      draft.program.duty = DutyOf(draft.program);
       deployment_.programs.push_back(std::move(draft.program));
     }
     for (size_t i = 0; i < all_.loose_files.size(); ++i) {
-      if (!used_[i]) deployment_.programs.push_back(ProgramOf(all_.loose_files[i]));
+      const bool known = all_.loose_files[i].identity.role != ProgramRole::kOther;
+      if (known && !used_[i]) deployment_.programs.push_back(ProgramOf(all_.loose_files[i]));
     }
     deployment_.services = std::move(all_.services);
     return std::move(deployment_);
   }
 
  private:
+  // Dynamo's operator makes components of a graph first, and Deployments of these.
+  bool MakerIsHere(const Draft& draft) const {
+    if (draft.maker.empty()) return false;
+    const std::string& space = draft.program.network_namespace;
+    // A copy of what the controller was told, maybe an old one. Where only copies were read, they
+    // are what there is.
+    return all_.kinds.contains({draft.maker, space}) ||
+           (draft.maker == "ReplicaSet" && all_.kinds.contains({"Deployment", space})) ||
+           (draft.maker == "DynamoComponentDeployment" &&
+            all_.kinds.contains({"DynamoGraphDeployment", space}));
+  }
+
   // The one of its own namespace, or of none that is said.
   const ConfigMap* MapNamed(std::string_view name, std::string_view network_namespace) const {
     for (const ConfigMap& map : all_.config_maps) {

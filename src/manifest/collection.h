@@ -5,7 +5,9 @@
 #pragma once
 
 #include <deque>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "manifest/container.h"
@@ -21,7 +23,8 @@ struct ConfigMap {
   const YamlNode* data = nullptr;
 };
 
-// An engine file by itself, which may belong to a program of another file.
+// An engine file by itself, which may belong to a program of another file. Role kOther: it is one
+// only if a program names it.
 struct LooseFile {
   std::string name;
   Identity identity;
@@ -35,13 +38,15 @@ struct Collection {
   std::vector<NamedService> services;
   std::vector<ConfigMap> config_maps;
   std::vector<LooseFile> loose_files;
-  std::deque<YamlTree> trees;  // that all of them point into
+  std::set<std::pair<std::string, std::string>> kinds;  // of objects, with their namespaces
+  std::deque<YamlTree> trees;                           // that all of them point into
 
   void Add(std::vector<Draft> more);
 };
 
 // The programs with the engine files and variables that they take from elsewhere. Loose files that
-// no program names are programs by themselves.
+// no program names are programs by themselves. What a controller has made of an object that is here
+// as well says nothing new, and is left out.
 Deployment Assemble(Collection collection);
 
 }  // namespace fathom

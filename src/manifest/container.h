@@ -35,6 +35,7 @@ struct Draft {
   std::vector<Mount> mounts;
   std::vector<std::string> environment_maps;  // ConfigMaps whose entries are variables
   std::vector<HereDocument> documents;        // that its script writes
+  std::string maker;                          // kind of the object that has made its own; or empty
 };
 
 struct ContainerParts {

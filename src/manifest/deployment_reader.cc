@@ -108,12 +108,13 @@ class FileReader {
       for (const YamlNode* item : document.items) {
         if (IsKubernetesObject(*item)) CollectKubernetes(*item, graph, out_);
       }
-    } else if (const Identity owner = IdentityOfEngineFile(document);
-               owner.role != ProgramRole::kOther) {
-      out_.loose_files.push_back({document.passage->file().name, owner, ReadEngineFile(document),
-                                  document.place(), graph});
     } else if (document.map()) {
-      CollectHelmValues(document, graph, out_);
+      const Identity owner = IdentityOfEngineFile(document);
+      if (MayBeEngineFile(document)) {
+        out_.loose_files.push_back({document.passage->file().name, owner, ReadEngineFile(document),
+                                    document.place(), graph});
+      }
+      if (owner.role == ProgramRole::kOther) CollectHelmValues(document, graph, out_);
     }
   }
 

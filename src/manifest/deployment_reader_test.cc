@@ -438,6 +438,38 @@ TEST(DeploymentReader, ReadsEngineFilesByThemselves) {
   EXPECT_THAT(RouterSettingsOf(fathom[0]).workers, SizeIs(2));
 }
 
+TEST(DeploymentReader, WantsMoreThanOneKeyThatAnyProgramMayHave) {
+  for (const std::string_view text :
+       {"page_size: 1\ntheme: dark\n", "workers: 4\nblock-size: 4096\nmodel_path: ./x.onnx\n",
+        "block_size: 4096\ncompression: zstd\n", "workers: [a, b]\n", "router-mode: history\n"}) {
+    EXPECT_THAT(ProgramsOf("x.yaml", std::string(text)), IsEmpty()) << text;
+  }
+  for (const std::string_view text :
+       {"page-size = 1\nworkers = 4\n", "[tool.thing]\npage-size = 1\n",
+        "[frontend]\nport = 8080\nbundler = \"vite\"\n"}) {
+    EXPECT_THAT(ProgramsOf("x.toml", std::string(text)), IsEmpty()) << text;
+  }
+}
+
+TEST(DeploymentReader, KnowsAnEngineFileByTwoKeysOrByOneThatNobodyElseHas) {
+  const auto engine = [](std::string_view text) {
+    const auto programs = ProgramsOf("x.yaml", std::string(text));
+    return programs.empty() ? EngineKind::kUnknown : programs[0].engine;
+  };
+  EXPECT_EQ(engine("block-size: 32\nmax-model-len: 4096\n"), EngineKind::kVllm);
+  EXPECT_EQ(engine("kv_events_config: {publisher: zmq}\n"), EngineKind::kVllm);
+  EXPECT_EQ(engine("kv-events-config: {publisher: zmq}\npage-size: 16\n"), EngineKind::kSglang);
+  EXPECT_EQ(engine("enable_attention_dp: true\n"), EngineKind::kTrtllm);
+}
+
+TEST(DeploymentReader, ReadsAFileOfOneKeyWhereAProgramNamesIt) {
+  const SourceFile files[] = {{"c.yaml", "block-size: 32\n"},
+                              {"run.sh", "vllm serve m --config c.yaml\n"}};
+  const ReadDeployment read = ReadDeploymentFiles(files);
+  ASSERT_THAT(read.deployment.programs, SizeIs(1));
+  EXPECT_EQ(EngineSettingsOf(read.deployment.programs[0]).block_size.value, 32u);
+}
+
 TEST(DeploymentReader, GivesAnEngineFileToTheProgramThatNamesIt) {
   const SourceFile files[] = {{"conf/agg.yaml", "kv_cache_config: {tokens_per_block: 64}\n"},
                               {"run.sh", "trtllm-serve m --config conf/agg.yaml\n"}};

@@ -36,6 +36,14 @@ Identity IdentityOfType(std::string_view name, const YamlNode& service, EngineKi
   return worker ? Identity{ProgramRole::kEngine, engine, true} : Identity{};
 }
 
+Duty DutyOfType(const YamlNode& service) {
+  for (const std::string_view type : {service.TextOf("subComponentType"), TypeOf(service)}) {
+    if (type == "prefill") return Duty::kPrefill;
+    if (type == "decode") return Duty::kDecode;
+  }
+  return Duty::kBoth;
+}
+
 // The container that the operator runs; nullptr where the file leaves it to the operator.
 const YamlNode* MainContainer(const YamlNode& service) {
   if (const YamlNode* main = service.Find("extraPodSpec", "mainContainer")) return main;
@@ -73,6 +81,7 @@ void CollectService(std::string_view name, const Place& place, const YamlNode& s
   program.graph = graph.name;
   program.network_namespace = graph.network_namespace;
   program.place = place;
+  program.duty = DutyOfType(service);
   program.replicas = static_cast<uint32_t>(
       std::min<uint64_t>(ParseDecimal(service.TextOf("replicas")).value_or(1), 1'000'000));
   ContainerParts parts = PartsOf(service, main, graph);

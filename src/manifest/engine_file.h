@@ -24,8 +24,16 @@ struct EngineFile {
 
 EngineFile ReadEngineFile(const YamlNode& map);
 
-// Whose file it is, by its keys; role kOther: nobody's that we know.
+// Whose file it is, by a key that one program alone has, or by two that fit; role kOther: nobody's
+// that we know.
 Identity IdentityOfEngineFile(const YamlNode& map);
 Identity IdentityOfKeys(const std::vector<std::string_view>& top_level);
+
+// It has a key that we know: too little by itself, enough where a program names the file.
+bool MayBeEngineFile(const YamlNode& map);
+
+// "workers" is a sign of Fathom only where it has URLs.
+bool IsWorkerKey(std::string_view key);
+bool IsWorkerUrl(std::string_view text);
 
 }  // namespace fathom

@@ -1,9 +1,11 @@
 #include "manifest/engine_settings.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 #include "base/text.h"
+#include "manifest/identity.h"
 #include "manifest/publisher_settings.h"
 #include "manifest/setting_lookup.h"
 
@@ -43,9 +45,30 @@ void Multiply(Setting<uint32_t>& size, uint32_t ranks) {
   }
 }
 
-bool ChoosesBackend(const Program& program) {
-  return FirstWritten(program, {"--attention-backend", "attention-backend",
-                                "VLLM_ATTENTION_BACKEND"}) != nullptr;
+// Attention backends that have a block size of their own where none is set.
+bool ForcesSize(std::string_view backend) {
+  constexpr std::string_view kForcing[] = {
+      "flashmla",   "cutlass_mla", "flashinfer_mla", "trtllm_m", "fa4", "cutedsl",
+      "tokenspeed", "dsv4",        "sparse",         "hpc",      "xpu", "ascend",
+      "cpu"};
+  std::string name;
+  for (const char c : backend) {
+    name.push_back(c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
+  }
+  // What a variable says is not known.
+  return name.empty() || name.contains('$') ||
+         std::ranges::any_of(kForcing, [&](std::string_view part) { return name.contains(part); });
+}
+
+bool BackendForcesSize(const Program& program) {
+  constexpr std::string_view kNames[] = {
+      "--attention-backend",        "attention-backend",          "VLLM_ATTENTION_BACKEND",
+      "--attention-config.backend", "attention-config.backend",   "--prefill-attention-backend",
+      "prefill-attention-backend",  "--decode-attention-backend", "decode-attention-backend"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    const Written* written = FirstWritten(program, {name});
+    return written != nullptr && ForcesSize(written->value);
+  });
 }
 
 void ReadParallel(const Program& program, EngineSettings& out) {
@@ -60,7 +83,7 @@ void ReadParallel(const Program& program, EngineSettings& out) {
 
 void ReadVllm(const Program& program, EngineSettings& out) {
   auto size = Default<uint64_t>(program, 16);
-  if (ChoosesBackend(program)) size.reset();
+  if (BackendForcesSize(program)) size.reset();
   out.block_size = Narrowed<uint32_t>(CountOf(program, {"--block-size", "block-size"}, size));
   Multiply(out.block_size, RanksOf(program, {"--decode-context-parallel-size", "-dcp",
                                              "decode-context-parallel-size"}));
@@ -71,7 +94,7 @@ void ReadVllm(const Program& program, EngineSettings& out) {
                                   Default(program, true));
   }
   std::optional<double> fraction;
-  const auto old = program.dynamo ? std::nullopt : IsOlder(program.version, "0.20");
+  const auto old = IsOlder(EngineVersionOf(program), "0.20");
   if (old && !program.unseen_file) fraction = *old ? 0.9 : 0.92;
   out.memory_fraction =
       NumberOf(program, {"--gpu-memory-utilization", "gpu-memory-utilization"}, fraction);
@@ -86,7 +109,7 @@ void ReadVllm(const Program& program, EngineSettings& out) {
 
 void ReadSglang(const Program& program, EngineSettings& out) {
   auto size = Default<uint64_t>(program, 1);
-  if (ChoosesBackend(program)) size.reset();
+  if (BackendForcesSize(program)) size.reset();
   out.block_size = Narrowed<uint32_t>(CountOf(program, {"--page-size", "page-size"}, size));
   Multiply(out.block_size, RanksOf(program, {"--dcp-size", "dcp-size"}));
   out.prefix_caching =
@@ -104,6 +127,12 @@ void ReadSglang(const Program& program, EngineSettings& out) {
 void ReadTrtllm(const Program& program, EngineSettings& out) {
   out.block_size = Narrowed<uint32_t>(
       CountOf(program, {"kv_cache_config.tokens_per_block"}, Default<uint64_t>(program, 32)));
+  if (program.dynamo) {
+    out.worker_block_size =
+        Narrowed<uint32_t>(CountOf(program, {"--kv-block-size", "DYN_TRTLLM_KV_BLOCK_SIZE"}));
+  }
+  // Nobody sets it but to say what is in a file that is not here.
+  if (program.unseen_file && !out.block_size.written) out.block_size = out.worker_block_size;
   out.prefix_caching =
       SwitchOf(program, {"kv_cache_config.enable_block_reuse"}, Default(program, true));
   // Dynamo's worker asks for a buffer itself when it is to publish.

@@ -18,12 +18,14 @@ struct PublisherSettings {
   Setting<std::string> endpoint;
   Setting<std::string> replay_endpoint;  // value nothing: no replay
   Setting<std::string> topic;
-  std::optional<Written> whole;  // --kv-events-config, or kv_events_config of TensorRT-LLM
+  std::optional<Written> whole;  // --kv-events-config, or a member of it
   bool malformed = false;        // `whole` is no JSON object
 };
 
 struct EngineSettings {
   Setting<uint32_t> block_size;  // of its events: vLLM 16, SGLang 1, TensorRT-LLM 32
+  // What Dynamo's worker of TensorRT-LLM takes it for, which does not change what the engine does.
+  Setting<uint32_t> worker_block_size;
   Setting<bool> prefix_caching;
   PublisherSettings publisher;
   Setting<uint64_t> event_buffer;  // TensorRT-LLM: events kept to be polled; 0: none

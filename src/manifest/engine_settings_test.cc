@@ -47,6 +47,33 @@ TEST(EngineSettings, HasNoDefaultWhereABackendOrAnUnseenFileDecides) {
   EXPECT_EQ(SettingsOf("vllm serve m --config x.yaml").publisher.enabled.value, std::nullopt);
 }
 
+TEST(EngineSettings, KeepsTheDefaultWithABackendThatTakesIt) {
+  EXPECT_EQ(SettingsOf("vllm serve m --attention-backend FLASH_ATTN").block_size.value, 16u);
+  EXPECT_EQ(SettingsOf("VLLM_ATTENTION_BACKEND=FLASHINFER vllm serve m").block_size.value, 16u);
+  EXPECT_EQ(SettingsOf("sglang serve m --attention-backend fa3").block_size.value, 1u);
+  for (const char* forced : {"cutlass_mla", "trtllm_mha", "fa4", "$BACKEND"}) {
+    EXPECT_EQ(
+        SettingsOf(fmt::format("sglang serve m --attention-backend {}", forced)).block_size.value,
+        std::nullopt)
+        << forced;
+  }
+  EXPECT_EQ(SettingsOf("sglang serve m --decode-attention-backend flashmla").block_size.value,
+            std::nullopt);
+}
+
+TEST(EngineSettings, BelievesDynamosWorkerWhereTheEngineFileIsNotHere) {
+  const std::string worker = "python3 -m dynamo.trtllm --model-path m --kv-block-size 64";
+  const EngineSettings unseen = SettingsOf(worker + " --extra-engine-args x.yaml");
+  EXPECT_EQ(unseen.block_size.value, 64u);
+  EXPECT_EQ(unseen.block_size.written->name, "--kv-block-size");
+  const EngineSettings seen = SettingsOf(worker);
+  EXPECT_EQ(seen.block_size.value, 32u);
+  EXPECT_EQ(seen.worker_block_size.value, 64u);
+  EXPECT_EQ(SettingsOf("DYN_TRTLLM_KV_BLOCK_SIZE=64 python3 -m dynamo.trtllm --extra-engine-args x")
+                .block_size.value,
+            64u);
+}
+
 TEST(EngineSettings, ReadsNumbersAsVllmWritesThem) {
   const EngineSettings settings = SettingsOf(
       "vllm serve m --block_size 32 --max-model-len 32K --max-num-seqs 1k -tp 4 "
@@ -99,6 +126,34 @@ TEST(EngineSettings, KnowsThatOlderVllmPublishesNowhereByDefault) {
   EXPECT_EQ(SettingsOf(fmt::format(fmt::runtime(command), "0.11.0")).publisher.enabled.value,
             false);
   EXPECT_EQ(SettingsOf(fmt::format(fmt::runtime(command), "0.12.0")).publisher.enabled.value, true);
+}
+
+TEST(EngineSettings, TakesTheVersionOfNoOtherImageForTheEngines) {
+  const std::string command =
+      "docker run {} vllm serve m --kv-events-config '{{\"enable_kv_cache_events\": true}}'";
+  for (const char* image : {"nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.9.0", "corp/vllm:0.3.0"}) {
+    const EngineSettings settings = SettingsOf(fmt::format(fmt::runtime(command), image));
+    EXPECT_EQ(settings.publisher.enabled.value, true) << image;
+    EXPECT_EQ(settings.memory_fraction.value, std::nullopt) << image;
+  }
+}
+
+TEST(EngineSettings, ReadsMembersOfThePublisherThatAreFlags) {
+  const PublisherSettings publisher =
+      SettingsOf(
+          "vllm serve m --kv_events_config.enable_kv_cache_events true "
+          "--kv-events-config.publisher=zmq --kv-events-config.endpoint tcp://0.0.0.0:5559")
+          .publisher;
+  EXPECT_EQ(publisher.enabled.value, true);
+  EXPECT_EQ(publisher.endpoint.value, "tcp://0.0.0.0:5559");
+  EXPECT_TRUE(publisher.endpoint.written && publisher.endpoint.written->span);
+  EXPECT_EQ(publisher.replay_endpoint.value, std::nullopt);
+  const PublisherSettings both =
+      SettingsOf(
+          "vllm serve m --kv-events-config '{\"enable_kv_cache_events\": true}' "
+          "--kv-events-config.topic x")
+          .publisher;
+  EXPECT_EQ(both.enabled.value, false);
 }
 
 TEST(EngineSettings, ReadsThePublisherOfSglang) {
@@ -178,11 +233,20 @@ TEST(Identity, GoesByTheNameOfAnImage) {
 }
 
 TEST(Identity, ReadsTheVersionOfATag) {
-  EXPECT_EQ(VersionOf("x/y:v0.9.0"), "0.9.0");
-  EXPECT_EQ(VersionOf("x/y:0.5.3-cu126@sha256:00"), "0.5.3");
-  EXPECT_EQ(VersionOf("localhost:5000/x"), "");
-  EXPECT_EQ(VersionOf("x/y:latest"), "");
-  EXPECT_EQ(VersionOf("x/y:my-tag"), "");
+  EXPECT_EQ(VersionOf("vllm/vllm-openai:v0.9.0"), "0.9.0");
+  EXPECT_EQ(VersionOf("localhost:5000/lmsysorg/sglang:0.5.3-cu126@sha256:00"), "0.5.3");
+  EXPECT_EQ(VersionOf("nvcr.io/nvidia/tensorrt-llm/release:1.2.0rc1"), "1.2.0");
+  EXPECT_EQ(VersionOf("my-registry/tensorrtllm-runtime:1.5.0"), "1.5.0");
+  EXPECT_EQ(VersionOf("localhost:5000/vllm/vllm-openai"), "");
+  EXPECT_EQ(VersionOf("vllm/vllm-openai:latest"), "");
+  EXPECT_EQ(VersionOf("vllm/vllm-openai:my-tag"), "");
+}
+
+TEST(Identity, ReadsNoVersionOfATagThatCountsSomethingElse) {
+  EXPECT_EQ(VersionOf("corp/vllm:0.3.0"), "");
+  EXPECT_EQ(VersionOf("xvllm/vllm-openai:0.3.0"), "");
+  EXPECT_EQ(VersionOf("nvcr.io/nvidia/vllm:25.10-py3"), "");
+  EXPECT_EQ(VersionOf("nvcr.io/nvidia/ai-dynamo/vllm-runtime:25.10"), "");
 }
 
 }  // namespace

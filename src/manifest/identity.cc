@@ -70,6 +70,10 @@ constexpr EngineFlag kEngineFlags[] = {
     {"--kv-cache-free-gpu-memory-fraction", EngineKind::kTrtllm},
 };
 
+// Whose tags are the engine's own versions, whatever the registry.
+constexpr std::string_view kOwnImages[] = {"vllm/vllm-openai", "vllm/vllm-openai-rocm",
+                                           "lmsysorg/sglang", "tensorrt-llm/release"};
+
 std::string_view BaseName(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == path.npos ? path : path.substr(slash + 1);
@@ -84,6 +88,13 @@ std::string RepositoryOf(std::string_view image) {
   std::ranges::transform(repository, repository.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return repository;
+}
+
+bool IsOwnImage(std::string_view image) {
+  const std::string repository = "/" + RepositoryOf(image);
+  return std::ranges::any_of(kOwnImages, [&](std::string_view own) {
+    return repository.ends_with(own) && repository[repository.size() - own.size() - 1] == '/';
+  });
 }
 
 const Module* ModuleNamed(std::string_view name) {
@@ -164,6 +175,7 @@ Identity IdentityOfImage(std::string_view image) {
 }
 
 std::string VersionOf(std::string_view image) {
+  if (!IsOwnImage(image) && !IdentityOfImage(image).dynamo) return {};
   image = image.substr(0, image.find('@'));
   const size_t colon = image.rfind(':');
   if (colon == image.npos) return {};
@@ -171,7 +183,16 @@ std::string VersionOf(std::string_view image) {
   if (tag.starts_with('v')) tag.remove_prefix(1);
   tag = tag.substr(0, tag.find_first_not_of("0123456789."));
   while (tag.ends_with('.')) tag.remove_suffix(1);
-  return tag.contains('.') && !tag.starts_with('.') ? std::string(tag) : std::string();
+  if (!tag.contains('.') || tag.starts_with('.')) return {};
+  // A year: 25.10-py3.
+  constexpr uint64_t kFirstYear = 20;
+  const auto first = ParseDecimal(tag.substr(0, tag.find('.')));
+  return first && *first < kFirstYear ? std::string(tag) : std::string();
+}
+
+std::string_view EngineVersionOf(const Program& program) {
+  const bool dynamo = program.dynamo || IdentityOfImage(program.image).dynamo;
+  return dynamo ? std::string_view() : program.version;
 }
 
 EngineKind EngineNamed(std::string_view name) {

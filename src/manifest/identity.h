@@ -25,8 +25,11 @@ struct Identity {
 // Dynamo has no role: its command decides.
 Identity IdentityOfImage(std::string_view image);
 
-// "0.9.0" of x/y:v0.9.0-cu12; empty where the tag reads as no version.
+// "0.9.0" of vllm/vllm-openai:v0.9.0-cu12: the engine's version, or Dynamo's of an image of Dynamo.
+// Empty for images of others, whose tags may count anything, and for tags that read as no version.
 std::string VersionOf(std::string_view image);
+// Empty where it is not known: the tag of a Dynamo image says nothing of the engine in it.
+std::string_view EngineVersionOf(const Program& program);
 
 // "vllm", "sglang", "trtllm" as Dynamo writes them.
 EngineKind EngineNamed(std::string_view name);

@@ -70,13 +70,45 @@ void AddEnvironmentMaps(const YamlNode& container, Draft& draft) {
   }
 }
 
+void AppendText(const YamlNode& node, size_t depth, std::string& out) {
+  constexpr size_t kMaxDepth = 20;
+  constexpr size_t kMaxText = 10'000;
+  if (depth > kMaxDepth || out.size() > kMaxText) return;
+  out += node.text;
+  out += '\n';
+  for (const YamlNode::Entry& entry : node.entries) {
+    AppendText(*entry.key, depth + 1, out);
+    AppendText(*entry.value, depth + 1, out);
+  }
+  for (const YamlNode* item : node.items) AppendText(*item, depth + 1, out);
+}
+
 // What all containers of one object have in common.
 struct PodOwner {
   std::string name;  // "Deployment ml/vllm"
   std::string graph;
   std::string network_namespace;
+  std::string maker;
   uint32_t replicas = 1;
 };
+
+// The kind of the object whose controller has made this one; empty: somebody has written it.
+std::string MakerOf(const YamlNode* metadata) {
+  const YamlNode* makers = metadata == nullptr ? nullptr : metadata->Find("ownerReferences");
+  return makers == nullptr || makers->items.empty()
+             ? std::string()
+             : std::string(makers->items.front()->TextOf("kind"));
+}
+
+// Two texts that differ say that pods may well be on different nodes.
+std::string NodesOf(const YamlNode* pod) {
+  std::string nodes;
+  if (pod == nullptr) return nodes;
+  for (const std::string_view key : {"nodeSelector", "affinity", "nodeName"}) {
+    if (const YamlNode* choice = pod->Find(key)) AppendText(*choice, 0, nodes);
+  }
+  return nodes;
+}
 
 void CollectPod(const YamlNode& pod, const YamlNode* labels, const PodOwner& owner,
                 Collection& out) {
@@ -90,6 +122,7 @@ void CollectPod(const YamlNode& pod, const YamlNode* labels, const PodOwner& own
     program.replicas = owner.replicas;
     program.labels = TextMap(labels);
     program.place = container->place();
+    draft.maker = owner.maker;
     AddPodSettings(&pod, *container, draft);
     out.Add(DraftsOf(PartsOf(*container), draft));
   }
@@ -124,6 +157,13 @@ void CollectService(const YamlNode& object, Collection& out) {
   out.services.push_back(std::move(service));
 }
 
+void NoteKind(const YamlNode& object, Collection& out) {
+  constexpr size_t kMaxKinds = 10'000;
+  const YamlNode* metadata = object.Find("metadata");
+  if (metadata == nullptr || out.kinds.size() >= kMaxKinds) return;
+  out.kinds.emplace(object.TextOf("kind"), metadata->TextOf("namespace"));
+}
+
 void CollectWorkload(const YamlNode& object, const std::string& graph, Collection& out) {
   const YamlNode* spec = object.Find("spec");
   if (spec == nullptr) return;
@@ -133,6 +173,9 @@ void CollectWorkload(const YamlNode& object, const std::string& graph, Collectio
   owner.replicas = NumberOf<uint32_t>(spec->Find("replicas"), 1);
   const YamlNode* metadata = object.Find("metadata");
   if (metadata != nullptr) owner.network_namespace = metadata->TextOf("namespace");
+  owner.maker = MakerOf(metadata);
+  // What a pod has made, as the leaders of a LeaderWorkerSet do, is there because of that.
+  if (owner.replicas == 0 || owner.maker == "Pod") return;
   CollectPods(*spec, metadata, owner, out);
 }
 
@@ -161,6 +204,7 @@ ContainerParts PartsOf(const YamlNode& container) {
 }
 
 void AddPodSettings(const YamlNode* pod, const YamlNode& container, Draft& draft) {
+  draft.program.nodes = NodesOf(pod);
   draft.program.host_network = pod != nullptr && pod->TextOf("hostNetwork") == "true";
   AddPorts(container, draft.program);
   AddMounts(pod, container, draft);
@@ -169,6 +213,7 @@ void AddPodSettings(const YamlNode* pod, const YamlNode& container, Draft& draft
 
 void CollectKubernetes(const YamlNode& object, const std::string& graph, Collection& out) {
   const std::string_view kind = object.TextOf("kind");
+  NoteKind(object, out);
   if (const YamlNode* items = object.Find("items"); items != nullptr && items->sequence()) {
     for (const YamlNode* item : items->items) {
       if (item->Find("items") == nullptr) CollectKubernetes(*item, graph, out);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ enum class ProgramRole : uint8_t {
   kDynamoFrontend,  // python -m dynamo.frontend, or componentType: frontend
   kDynamoRouter,    // python -m dynamo.router: has a block size of its own
 };
+
+// Prefill and decode may be done by different workers: prompts are found cached by the former, and
+// what the latter hold is nobody's to route by.
+enum class Duty : uint8_t { kBoth, kPrefill, kDecode };
 
 struct ContainerPort {
   std::string name;
@@ -54,6 +59,7 @@ struct Foothold {
 struct Program {
   ProgramRole role = ProgramRole::kOther;
   EngineKind engine = EngineKind::kUnknown;
+  Duty duty = Duty::kBoth;
   bool dynamo = false;  // it runs inside Dynamo
   std::string name;     // "Deployment ml/vllm, container engine"; "Frontend"
   std::string graph;    // programs of one graph work together: a DynamoGraphDeployment, a file
@@ -69,6 +75,8 @@ struct Program {
   std::vector<Written> keys;  // of engine files that it reads: "kv_cache_config.tokens_per_block"
   std::vector<ContainerPort> ports;
   bool host_network = false;
+  // Which nodes its pod may be on: selector and affinity, as one text. Nothing: it is in no pod.
+  std::optional<std::string> nodes;
   bool unseen_file = false;  // it reads an engine file that is not among the sources
 
   Foothold environment_foothold;

@@ -4,12 +4,14 @@
 
 #include "base/text.h"
 #include "codec/json.h"
+#include "manifest/identity.h"
 #include "manifest/setting_lookup.h"
 
 namespace fathom {
 namespace {
 
 constexpr std::string_view kEndpoint = "tcp://*:5557";
+constexpr std::string_view kConfigFlag = "--kv-events-config";
 constexpr std::string_view kConfigKey = "kv-events-config";
 constexpr std::string_view kStreamKey = "kv_cache_config.kv_events_config";
 
@@ -20,7 +22,14 @@ class EventsConfig {
 
   // Reads what is written; false if nothing is.
   bool Read(PublisherSettings& out) {
-    whole_ = FirstWritten(program_, {"--kv-events-config", key_});
+    // vLLM makes one configuration of them, which comes after one that is written as a whole.
+    for (const Written& flag : program_.flags) {
+      if (!IsMemberOf(kConfigFlag, flag.name)) continue;
+      key_ = kConfigFlag;
+      out.whole = flag;
+      return true;
+    }
+    whole_ = FirstWritten(program_, {kConfigFlag, key_});
     if (whole_ != nullptr) {
       auto json = Json::Parse(whole_->value);
       if (json && json->object() != nullptr) json_ = *std::move(json);
@@ -29,7 +38,7 @@ class EventsConfig {
       return true;
     }
     for (const Written& key : program_.keys) {
-      if (!IsMember(key.name)) continue;
+      if (!IsMemberOf(key_, key.name)) continue;
       out.whole = key;
       return true;
     }
@@ -53,15 +62,15 @@ class EventsConfig {
   }
 
  private:
-  bool IsMember(std::string_view name) const {
-    if (name.size() <= key_.size() || name[key_.size()] != '.') return false;
-    return std::ranges::equal(name.substr(0, key_.size()), key_, [](char a, char b) {
+  static bool IsMemberOf(std::string_view map, std::string_view name) {
+    if (name.size() <= map.size() || name[map.size()] != '.') return false;
+    return std::ranges::equal(name.substr(0, map.size()), map, [](char a, char b) {
       return a == b || (a == '_' && b == '-') || (a == '-' && b == '_');
     });
   }
 
   const Program& program_;
-  const std::string_view key_;
+  std::string_view key_;            // of the map that has the members
   const Written* whole_ = nullptr;  // as JSON
   std::optional<Json> json_;
 };
@@ -74,8 +83,7 @@ void ReadSockets(const EventsConfig& config, PublisherSettings& out) {
 
 // The publisher that vLLM has where only the events are turned on.
 std::optional<std::string> DefaultPublisher(const Program& program) {
-  if (program.dynamo) return "zmq";
-  const auto old = IsOlder(program.version, "0.11.1");
+  const auto old = IsOlder(EngineVersionOf(program), "0.11.1");
   return old.value_or(false) ? "null" : "zmq";
 }
 

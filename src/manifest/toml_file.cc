@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -16,14 +17,28 @@ using Settings = std::vector<Written>;
 
 std::string_view HeadOf(std::string_view dotted) { return dotted.substr(0, dotted.find('.')); }
 
+// Any program may have a table of that name: some of its settings must be Dynamo's, too.
+bool IsOfDynamo(const Settings& settings) {
+  return std::ranges::any_of(settings, [](const Written& setting) {
+    const std::string_view name = setting.name;
+    return name.contains(".DYN_") || name.starts_with("DYN_") || name == "router-mode" ||
+           name == "router_mode" || name == "kv-cache-block-size" || name == "kv_cache_block_size";
+  });
+}
+
 // By the table's name, or by what is in it.
 Identity IdentityOf(std::string_view table, const Settings& settings) {
-  if (table == "frontend") return {ProgramRole::kDynamoFrontend, EngineKind::kUnknown, true};
+  if (table == "frontend" && IsOfDynamo(settings)) {
+    return {ProgramRole::kDynamoFrontend, EngineKind::kUnknown, true};
+  }
   if (table == "fathom") return {ProgramRole::kFathom, EngineKind::kUnknown, false};
   const EngineKind engine = EngineNamed(table);
   if (engine != EngineKind::kUnknown) return {ProgramRole::kEngine, engine, false};
   std::vector<std::string_view> keys;
-  for (const Written& setting : settings) keys.push_back(HeadOf(setting.name));
+  for (const Written& setting : settings) {
+    const std::string_view key = HeadOf(setting.name);
+    if (!IsWorkerKey(key) || IsWorkerUrl(setting.value)) keys.push_back(key);
+  }
   return IdentityOfKeys(keys);
 }
 

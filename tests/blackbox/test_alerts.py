@@ -58,7 +58,7 @@ METRICS = {
 ENGINE_FLAGS = set("""
     --block-size --chat-template --disable-radix-cache --enable-cache-report --enable-hierarchical-cache
     --enable-metrics --enable-prefix-caching --enable-prompt-tokens-details --extra_llm_api_options
-    --gpu-memory-utilization --kv-cache-dtype --kv-events-config --kv-transfer-config
+    --gpu-memory-utilization --kv-block-size --kv-cache-dtype --kv-events-config --kv-transfer-config
     --kv_cache_free_gpu_memory_fraction --max-num-batched-tokens --max-num-seqs --max-running-requests
     --max-total-tokens --max_batch_size --mem-fraction-static --no-enable-prefix-caching --page-size
     --pipeline-parallel-size --pp-size --pp_size --publish-events-and-metrics --shutdown-timeout

@@ -60,7 +60,9 @@ def test_a_router_that_scatters_turns_is_found(mock, serve):
     """Four engines in turn, four turns: every turn of a conversation meets another engine."""
     router = serve("--router-mode", "round-robin", workers=engines(mock, 4))
     report, _ = probe(router, "--probe", 1)
-    assert "follow-ups-slow" in ids(report), json.dumps(report)
+    first = report["findings"][0]
+    assert first["id"] == "router-mode-missing", json.dumps(report)
+    assert any("Follow-up turns take" in line for line in first["evidence"]), "what it does is evidence of the cause"
 
 
 def test_a_model_that_nobody_has_is_said(cached):
