@@ -117,7 +117,8 @@ TEST(RouterDiagnosis, FindsHitsThatTheRouterDidNotSeeComing) {
   EXPECT_THAT(FindingsOf(router), IsEmpty());
   router.counters.predicted_tokens = 1'000;
   ASSERT_THAT(FindingsOf(router), SizeIs(1));
-  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kTokensDiffer);
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kIndexEmpty);
+  EXPECT_EQ(FindingsOf(router)[0].severity, Severity::kWarning);
   EXPECT_NEAR(FindingsOf(router)[0].gain, 0.98, 1e-9);
 }
 

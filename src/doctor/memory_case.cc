@@ -205,8 +205,10 @@ class CaseBuilder {
 
   void GatherRate() {
     Workload& load = case_.workload;
-    if (worker_ != nullptr && worker_->meanwhile && worker_->seconds > 0 &&
-        worker_->meanwhile->prompt_tokens) {
+    // What a probe sends is not what the fleet lives with.
+    const bool measured = worker_ != nullptr && worker_->meanwhile && worker_->seconds > 0 &&
+                          worker_->meanwhile->prompt_tokens && !seen_.probe;
+    if (measured) {
       const EngineCounts& counts = *worker_->meanwhile;
       const double computed = std::max(0.0, *counts.prompt_tokens - counts.prefix_hits.value_or(0));
       load.new_tokens_per_second =

@@ -157,7 +157,7 @@ class RouterDiagnosis {
       return;
     }
     Finding finding = Found(
-        FindingId::kTokensDiffer, router_.url,
+        FindingId::kIndexEmpty, router_.url,
         fmt::format("Engines found {:.0f} prompt tokens in their caches; the router knew of {:.0f}",
                     counters.actual_tokens, counters.predicted_tokens));
     finding.why =
@@ -165,6 +165,7 @@ class RouterDiagnosis {
         "than the engines compute, or learns of them too late";
     finding.evidence.push_back(Page("/metrics") +
                                ": predicted against actual, of requests whose engine told");
+    finding.severity = Severity::kWarning;
     finding.gain = 1 - counters.predicted_tokens / counters.actual_tokens;
     finding.gain_basis = "share of the engines' own hits that the router did not see coming";
     book_.Add(std::move(finding));

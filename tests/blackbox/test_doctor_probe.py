@@ -56,6 +56,22 @@ def test_what_the_probe_says_that_it_sent_is_what_arrived(mock, serve):
     assert sum(worker.stats()["requests"] for worker in workers) == 16
 
 
+def test_a_probe_of_a_healthy_fleet_finds_nothing_while_it_listens(mock, serve):
+    router = serve("--router-mode", "kv", workers=engines(mock, 2))
+    report, _ = probe(router, "--probe", 2, "--listen", "3s")
+    assert report["findings"] == [], json.dumps(report["findings"])
+    heard, = [t for s in report["sections"] for t in s["tables"] if t["title"] == "KV events, as heard"]
+    assert any(float(row[3]) > 0 for row in heard["rows"]), "what the probe makes the engines store is heard"
+
+
+def test_a_probe_makes_a_silent_engine_give_itself_away(mock, serve):
+    router = serve("--router-mode", "kv", workers=[mock(profile="h200-llama-3.1-8b", kv_silent=True)])
+    report, _ = probe(router, "--probe", 2, "--listen", "6s")
+    first = report["findings"][0]
+    assert first["id"] == "no-events", json.dumps(report["findings"])
+    assert any("the router knew of 0" in line for line in first["evidence"]), first["evidence"]
+
+
 def test_a_router_that_scatters_turns_is_found(mock, serve):
     """Four engines in turn, four turns: every turn of a conversation meets another engine."""
     router = serve("--router-mode", "round-robin", workers=engines(mock, 4))
