@@ -5,15 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "doctor/cells.h"
 #include "doctor/sections.h"
 #include "manifest/engine_settings.h"
 #include "sizing/kv_budget.h"
 
 namespace fathom {
 namespace {
-
-Cell Plain(std::string text) { return {std::move(text), Tone::kPlain}; }
-Cell Faint(std::string text) { return {std::move(text), Tone::kFaint}; }
 
 Table SizeTable(const std::vector<SizeSighting>& sizes) {
   Table table;

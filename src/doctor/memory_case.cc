@@ -48,7 +48,7 @@ class CaseBuilder {
     if (case_.engine == EngineKind::kUnknown) case_.engine = stated.engine;
     case_.who = worker_ != nullptr         ? worker_->look.url
                 : case_.program != nullptr ? case_.program->name
-                                           : "as stated on the command line";
+                                           : "stated";
   }
 
   uint32_t Parallel(uint32_t stated, uint32_t written) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "doctor/cells.h"
 #include "doctor/memory_diagnosis.h"
 #include "doctor/sections.h"
 
@@ -11,9 +12,6 @@ namespace fathom {
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-
-Cell Plain(std::string text) { return {std::move(text), Tone::kPlain}; }
-Cell Faint(std::string text) { return {std::move(text), Tone::kFaint}; }
 
 std::string TimeText(Duration time) {
   const double seconds = std::chrono::duration<double>(time).count();

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "doctor/cells.h"
 #include "doctor/remedies.h"
 
 namespace fathom {
@@ -11,10 +12,6 @@ namespace {
 
 // A follow-up that takes this share of a first turn's time has found little in any cache.
 constexpr double kNoFaster = 0.9;
-
-double Milliseconds(Duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
 
 std::string Sentence(const ProbeLevel& level) {
   std::string text = fmt::format(

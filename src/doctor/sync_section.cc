@@ -4,20 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "doctor/cells.h"
 #include "doctor/memory_diagnosis.h"
 #include "doctor/sections.h"
 
 namespace fathom {
 namespace {
 
-Cell Plain(std::string text) { return {std::move(text), Tone::kPlain}; }
-Cell Faint(std::string text) { return {std::move(text), Tone::kFaint}; }
 Cell Count(uint64_t n, Tone tone = Tone::kPlain) {
   return {Thousands(static_cast<double>(n)), n == 0 ? Tone::kFaint : tone};
-}
-
-double Milliseconds(Duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
 }
 
 Tone ToneOf(std::string_view trust) {

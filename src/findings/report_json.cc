@@ -70,9 +70,7 @@ void AppendSent(JsonWriter& json, const SentRequest& sent) {
 
 std::string_view StatusOf(const Report& report) {
   if (!report.findings.empty()) return "findings";
-  const bool blind =
-      !report.looked_at.empty() && std::ranges::none_of(report.looked_at, &LookedAt::seen);
-  return blind ? "unseen" : "healthy";
+  return std::ranges::all_of(report.looked_at, &LookedAt::seen) ? "healthy" : "unseen";
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 //                  "missing"}],
 //    "looked_at": [{"what", "seen", "outcome"}], "sent": [{"method", "target", "times"}]}
 //
-// Findings (finding_json.h) stand by rank. `unseen`: none of the sources could be looked at. One
-// object on one line.
+// Findings (finding_json.h) stand by rank. `unseen`: no findings, and not everything could be
+// looked at. One object on one line.
 #pragma once
 
 #include <string>

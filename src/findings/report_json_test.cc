@@ -33,9 +33,9 @@ TEST(ReportJson, HasFindingsByRank) {
 
 TEST(ReportJson, IsHealthyWithoutFindingsAndUnseenWithoutSight) {
   Report report;
-  report.looked_at = {{"worker", true, ""}, {"logs", false, "no such file"}};
+  report.looked_at = {{"worker", true, ""}, {"logs", true, ""}};
   EXPECT_EQ(*Parsed(report).Find("status")->string(), "healthy");
-  report.looked_at = {{"worker", false, "connection refused"}};
+  report.looked_at[1] = {"logs", false, "no such file"};
   EXPECT_EQ(*Parsed(report).Find("status")->string(), "unseen");
 }
 
