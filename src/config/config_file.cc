@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <sstream>
 
 #include "base/text.h"
 #include "config/assignment.h"
@@ -34,21 +36,55 @@ std::string With(char wanted, std::string key) {
   return key;
 }
 
+// YAML::LoadAll never ends where a document makes no progress (", a"), so documents are counted by
+// their starts, and never beyond the second.
+class DocumentCount final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override { ++count_; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {}
+  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {}
+  void OnMapEnd() override {}
+
+  int count() const { return count_; }
+
+ private:
+  int count_ = 0;
+};
+
+bool HasMoreThanOneDocument(const std::string& yaml) {
+  std::istringstream input(yaml);
+  YAML::Parser parser(input);
+  DocumentCount documents;
+  while (documents.count() < 2 && parser.HandleNextDocument(documents)) {
+  }
+  return documents.count() > 1;
+}
+
 // yaml-cpp throws; ParseConfigFile catches.
 class ConfigFileReader {
  public:
   ConfigFileReader(Command command, std::string_view name) : command_(command), name_(name) {}
 
   Result<ConfigFile> Read(const std::string& yaml) {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
-    if (documents.size() > 1) return Fail(Blame::kCaller, "{}: has more than one document", name_);
-    if (documents.empty() || documents[0].IsNull()) return std::move(file_);
-    if (!documents[0].IsMap()) {
+    const YAML::Node document = YAML::Load(yaml);
+    if (document && !document.IsNull() && !document.IsMap()) {
       return Fail(Blame::kCaller, "{}:{}: must be a map of options, e.g. port: 8000", name_,
-                  LineOf(documents[0]));
+                  LineOf(document));
     }
+    if (HasMoreThanOneDocument(yaml)) {
+      return Fail(Blame::kCaller, "{}: has more than one document", name_);
+    }
+    if (!document || document.IsNull()) return std::move(file_);
     std::map<std::string, int> seen;
-    for (const auto& entry : documents[0]) TRY_VOID(ReadEntry(entry.first, entry.second, seen));
+    for (const auto& entry : document) TRY_VOID(ReadEntry(entry.first, entry.second, seen));
     return std::move(file_);
   }
 

@@ -311,6 +311,10 @@ TEST(ConfigFile, NamesTheLineOfAnUnknownKey) {
             "c.yaml:1: engine: not an option of serve; it belongs to mock");
 }
 
+TEST(ConfigFile, EndsWhereAParserWouldGoOnForEver) {
+  EXPECT_FALSE(Yaml(", a").Refusal().empty());
+}
+
 TEST(ConfigFile, NamesTheLineOfAWrongValue) {
   EXPECT_EQ(Yaml("host: x\nport: 1\nrouter-mode: rr\n").Refusal(),
             "c.yaml:3: router-mode: 'rr' is not one of kv, prefix-hash, round-robin, random, "

@@ -107,7 +107,7 @@ struct ReuseFacts {
   bool operator==(const ReuseFacts&) const = default;
 };
 
-// A rank as its log knows it: "7702713015953616" and 0. Of selections, what is beyond kMaxLogRanks
+// A rank as its log knows it: "5120084417763301" and 0. Of selections, what is beyond kMaxLogRanks
 // is one rank "others"; of trust it is left out.
 using LoggedRank = std::pair<std::string, uint32_t>;
 constexpr size_t kMaxLogRanks = 256;
