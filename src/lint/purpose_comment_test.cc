@@ -27,9 +27,8 @@ class PurposeCommentTest : public testing::Test {
 
   static std::vector<std::string> Problems(const std::string& text) {
     std::vector<std::string> problems;
-    for (const auto& problem : PurposeComments(SourceFile{"x.yaml", text}).problems()) {
-      problems.push_back(problem.problem);
-    }
+    const PurposeComments comments(SourceFile{"x.yaml", text});
+    for (const auto& problem : comments.problems()) problems.push_back(problem.problem);
     return problems;
   }
 };
