@@ -261,7 +261,7 @@ class Examiner {
       Note("probe", false, endpoint.error().what);
       return {};
     }
-    ProbeOptions options;
+    ProbePlan options;
     options.endpoint = *endpoint;
     options.model = plan_.probe_model;
     options.api_key = plan_.live.api_key;

@@ -64,7 +64,7 @@ void FindingBook::Merge(Page& page, Finding&& added) {
     kept.gain = added.gain;
     kept.gain_basis = std::move(added.gain_basis);
   }
-  if (kept.place == Place{}) kept.place = std::move(added.place);
+  if (kept.place == FilePlace{}) kept.place = std::move(added.place);
   for (std::string& sentence : added.evidence) {
     if (Contains(kept.evidence, sentence)) continue;
     ++page.evidence;

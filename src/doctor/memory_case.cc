@@ -241,7 +241,7 @@ class CaseBuilder {
     if (case_.capacity && now->budget.cache_bytes > 0) TryChanges(*sizing, *now);
   }
 
-  void TryChanges(const SizingCase& sizing, const Outcome& now) {
+  void TryChanges(const SizingCase& sizing, const SizingOutcome& now) {
     const double fraction = now.budget.fraction;
     if (fraction < 0.95) {
       const double more = std::min(0.95, fraction + 0.05);

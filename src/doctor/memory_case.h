@@ -19,7 +19,7 @@ struct MemoryChange {
   enum class Kind : uint8_t { kFraction, kDtype, kHost, kSequences };
   Kind kind{};
   std::string value;  // as it would be written: "0.95", "fp8"
-  Outcome outcome;
+  SizingOutcome outcome;
 };
 
 struct MemoryCase {

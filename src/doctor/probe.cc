@@ -56,7 +56,7 @@ ProbeTimes Tally::Times() const {
 // One run of the probe.
 class Probe {
  public:
-  Probe(Loop& loop, Resolver& resolver, const ProbeOptions& options)
+  Probe(Loop& loop, Resolver& resolver, const ProbePlan& options)
       : loop_(loop), resolver_(resolver), options_(options), random_(options.seed) {
     report_.model = options.model;
   }
@@ -86,10 +86,10 @@ class Probe {
 
   Loop& loop_;
   Resolver& resolver_;
-  const ProbeOptions& options_;
+  const ProbePlan& options_;
   Random random_;
-  size_t opening_words_ = ProbeOptions::kOpeningWords;
-  size_t reply_words_ = ProbeOptions::kReplyWords;
+  size_t opening_words_ = ProbePlan::kOpeningWords;
+  size_t reply_words_ = ProbePlan::kReplyWords;
   SentRequests sent_;
   ProbeReport report_;
 };
@@ -155,7 +155,7 @@ void Probe::TakeModels(const Json& models) {
 Task<void> Probe::RunLevel(size_t at_once) {
   Level level;
   level.seen.at_once = at_once;
-  level.left = std::max(at_once, ProbeOptions::kConversations);
+  level.left = std::max(at_once, ProbePlan::kConversations);
   std::vector<Task<void>> people;
   people.reserve(at_once);
   for (size_t i = 0; i < at_once; ++i) people.push_back(Talk(level));
@@ -181,7 +181,7 @@ Task<void> Probe::Talk(Level& level) {
 
 Task<bool> Probe::Converse(Level& level, std::unique_ptr<ClientConnection>& connection) {
   std::vector<Message> messages;
-  for (size_t i = 0; i < ProbeOptions::kTurns && level.seen.errors == 0; ++i) {
+  for (size_t i = 0; i < ProbePlan::kTurns && level.seen.errors == 0; ++i) {
     messages.push_back(NextMessage(i == 0));
     ProbeTurn turn;
     turn.asked = loop_.now();
@@ -213,7 +213,7 @@ std::string Probe::BuildRequest(const std::vector<Message>& messages) const {
     w.BeginObject().Key("role").String(message.role).Key("content").String(message.text);
     w.EndObject();
   }
-  w.EndArray().Key("max_tokens").Unsigned(ProbeOptions::kAnswerTokens).Key("stream").Bool(true);
+  w.EndArray().Key("max_tokens").Unsigned(ProbePlan::kAnswerTokens).Key("stream").Bool(true);
   w.Key("stream_options").BeginObject().Key("include_usage").Bool(true).EndObject().EndObject();
   std::string out;
   AppendRequestHead(out, "POST", options_.endpoint.Called(), kChat);
@@ -265,8 +265,8 @@ ProbeReport Probe::Take() {
     report_.what = fmt::format(
         "the probe has sent {} requests for {}, about {} prompt tokens, in conversations of {} "
         "turns whose first message has about {} words, for at most {} tokens of answer each",
-        report_.requests, Shown(report_.model, 100), report_.prompt_tokens, ProbeOptions::kTurns,
-        opening_words_, ProbeOptions::kAnswerTokens);
+        report_.requests, Shown(report_.model, 100), report_.prompt_tokens, ProbePlan::kTurns,
+        opening_words_, ProbePlan::kAnswerTokens);
   }
   return std::move(report_);
 }
@@ -295,7 +295,7 @@ std::vector<size_t> ProbeLevels(size_t most) {
   return levels;
 }
 
-ProbeReport RunProbe(const ProbeOptions& options) {
+ProbeReport RunProbe(const ProbePlan& options) {
   Loop loop;
   Resolver resolver;
   Probe probe(loop, resolver, options);

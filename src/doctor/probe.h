@@ -25,7 +25,7 @@
 
 namespace fathom {
 
-struct ProbeOptions {
+struct ProbePlan {
   static constexpr size_t kConversations = 4;
   static constexpr size_t kTurns = 4;
   static constexpr size_t kOpeningWords = 1600;
@@ -75,7 +75,7 @@ struct ProbeReport {
   std::vector<SentRequest> sent;
 };
 
-ProbeReport RunProbe(const ProbeOptions& options);
+ProbeReport RunProbe(const ProbePlan& options);
 
 // 1, 2, 4 ... and at last `most`.
 std::vector<size_t> ProbeLevels(size_t most);

@@ -80,7 +80,7 @@ struct Stage {
 
   LoopThread thread;
   Model model;
-  ProbeOptions options;
+  ProbePlan options;
 };
 
 std::string Said(const Json& body, size_t message) {
@@ -242,7 +242,7 @@ TEST(Probe, DoesNotTakeABrokenStreamForAnAnswer) {
 }
 
 TEST(Probe, SaysThatNobodyListens) {
-  ProbeOptions options;
+  ProbePlan options;
   options.endpoint.url = *Url::Parse("http://127.0.0.1:1");
   const ProbeReport report = RunProbe(options);
   EXPECT_THAT(report.problem, HasSubstr("connection refused"));

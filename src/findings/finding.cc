@@ -12,7 +12,7 @@
 
 namespace fathom {
 
-std::string ToText(const Place& place) {
+std::string ToText(const FilePlace& place) {
   return place.line == 0 ? place.file : fmt::format("{}:{}", place.file, place.line);
 }
 

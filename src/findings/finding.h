@@ -15,16 +15,16 @@
 namespace fathom {
 
 // Where it is written. A line of 0: the file as a whole. Empty: in no file.
-struct Place {
+struct FilePlace {
   std::string file;
   uint32_t line = 0;
 
-  bool operator==(const Place&) const = default;
-  auto operator<=>(const Place&) const = default;
+  bool operator==(const FilePlace&) const = default;
+  auto operator<=>(const FilePlace&) const = default;
 };
 
 // "agg_router.yaml:12", "agg_router.yaml"; empty for no place.
-std::string ToText(const Place& place);
+std::string ToText(const FilePlace& place);
 
 // One way to mend it, for a person to do.
 struct Fix {
@@ -44,7 +44,7 @@ struct Finding {
   std::string message;                // one sentence: what is wrong, with its numbers
   std::string why;                    // one or two: what that does to the fleet
   std::vector<std::string> evidence;  // one sentence each, with where it comes from
-  Place place;
+  FilePlace place;
   std::vector<Fix> fixes;  // the best first
   // Share of what cache-aware routing could save that is lost to this, 0 to 1; what findings of one
   // severity are ranked by.

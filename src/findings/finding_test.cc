@@ -27,10 +27,10 @@ TEST(Finding, HasTheSeverityOfTheCatalogue) {
   EXPECT_EQ(MakeFinding(FindingId::kChurn, "", "").severity, Severity::kWarning);
 }
 
-TEST(Place, IsWrittenAsCompilersDo) {
-  EXPECT_EQ(ToText(Place{"a.yaml", 12}), "a.yaml:12");
-  EXPECT_EQ(ToText(Place{"a.yaml", 0}), "a.yaml");
-  EXPECT_EQ(ToText(Place{}), "");
+TEST(FilePlace, IsWrittenAsCompilersDo) {
+  EXPECT_EQ(ToText(FilePlace{"a.yaml", 12}), "a.yaml:12");
+  EXPECT_EQ(ToText(FilePlace{"a.yaml", 0}), "a.yaml");
+  EXPECT_EQ(ToText(FilePlace{}), "");
 }
 
 TEST(Rank, GoesBySeverityThenGainThenCatalogue) {

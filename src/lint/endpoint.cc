@@ -6,10 +6,10 @@
 
 namespace fathom {
 
-std::optional<Endpoint> Endpoint::Parse(std::string_view text) {
+std::optional<PublisherEndpoint> PublisherEndpoint::Parse(std::string_view text) {
   const size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
-  Endpoint endpoint;
+  PublisherEndpoint endpoint;
   endpoint.transport = text.substr(0, colon);
   const std::string_view address = text.substr(colon + 3);
   const size_t last = address.rfind(':');
@@ -22,12 +22,12 @@ std::optional<Endpoint> Endpoint::Parse(std::string_view text) {
   return endpoint;
 }
 
-std::string Endpoint::Bound() const {
+std::string PublisherEndpoint::Bound() const {
   if (!port_variable.empty()) return fmt::format("tcp://*:{}", port_variable);
   return fmt::format("tcp://*:{}", port.value_or(5557));
 }
 
-bool Endpoint::binds() const {
+bool PublisherEndpoint::binds() const {
   return transport == "ipc" || transport == "inproc" || host.contains('*') || host.contains("::");
 }
 

@@ -9,13 +9,13 @@
 namespace fathom {
 
 // "tcp://0.0.0.0:5557", in its parts.
-struct Endpoint {
+struct PublisherEndpoint {
   std::string transport;  // "tcp"
   std::string host;       // as written, "[::]" with its brackets
   std::optional<uint16_t> port;
   std::string port_variable;  // "$EVENTS" where the port is no number
 
-  static std::optional<Endpoint> Parse(std::string_view text);
+  static std::optional<PublisherEndpoint> Parse(std::string_view text);
 
   // What vLLM and SGLang go by: everything else makes the publisher connect.
   bool binds() const;

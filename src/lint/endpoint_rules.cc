@@ -29,7 +29,7 @@ bool AwaitsItsBinding(const Plan& plan, const PlannedEngine& engine) {
 
 // vLLM and SGLang decide by the text of the endpoint; TensorRT-LLM always binds.
 std::optional<Severity> Gravity(const Plan& plan, const PlannedEngine& engine,
-                                const Endpoint& endpoint) {
+                                const PublisherEndpoint& endpoint) {
   const Program& program = *engine.program;
   if (endpoint.transport != "tcp" || endpoint.binds()) return std::nullopt;
   if (!endpoint.any_address()) {
@@ -43,7 +43,7 @@ std::optional<Severity> Gravity(const Plan& plan, const PlannedEngine& engine,
   return Severity::kError;
 }
 
-std::string WhyItConnects(const PlannedEngine& engine, const Endpoint& endpoint) {
+std::string WhyItConnects(const PlannedEngine& engine, const PublisherEndpoint& endpoint) {
   std::string why = fmt::format(
       "{} binds only where the endpoint has a * or :: in it, and connects to everything else",
       Brand(engine.program->engine));
@@ -59,7 +59,7 @@ std::string WhyItConnects(const PlannedEngine& engine, const Endpoint& endpoint)
   return why;
 }
 
-Remedy Bind(const Plan& plan, const PlannedEngine& engine, const Endpoint& endpoint) {
+Remedy Bind(const Plan& plan, const PlannedEngine& engine, const PublisherEndpoint& endpoint) {
   const std::string bound = endpoint.Bound();
   const PublisherSettings& publisher = engine.settings.publisher;
   Remedy remedy;
@@ -85,7 +85,7 @@ bool Publishes(const PlannedEngine& engine) {
 
 void CheckConnects(const Plan& plan, const PlannedEngine& engine, LintFindings& findings) {
   const auto& written = engine.settings.publisher.endpoint;
-  const auto endpoint = written.value ? Endpoint::Parse(*written.value) : std::nullopt;
+  const auto endpoint = written.value ? PublisherEndpoint::Parse(*written.value) : std::nullopt;
   const auto gravity = endpoint ? Gravity(plan, engine, *endpoint) : std::nullopt;
   if (!gravity) return;
   Finding finding =
@@ -100,7 +100,7 @@ void CheckConnects(const Plan& plan, const PlannedEngine& engine, LintFindings& 
 }
 
 // Behind the event sockets of all ranks; nothing where their port is not known.
-std::optional<uint32_t> ReplayPort(const PlannedEngine& engine, const Endpoint& events) {
+std::optional<uint32_t> ReplayPort(const PlannedEngine& engine, const PublisherEndpoint& events) {
   if (!events.port_variable.empty()) return std::nullopt;
   const uint32_t port = events.port.value_or(5557) + engine.settings.data_parallel;
   return port <= UINT16_MAX ? std::optional(port) : std::nullopt;
@@ -115,7 +115,7 @@ std::vector<TextEdit> AddReplay(const Plan& plan, const PlannedEngine& engine,
   return ChangePublisher(plan, publisher, {{"replay_endpoint", Json(endpoint)}});
 }
 
-Remedy Replay(const Plan& plan, const PlannedEngine& engine, const Endpoint& events) {
+Remedy Replay(const Plan& plan, const PlannedEngine& engine, const PublisherEndpoint& events) {
   Remedy remedy;
   remedy.fix.cost = "The engine restarts and keeps the last 10,000 batches in host memory.";
   remedy.fix.verify = "After a gap the router's log says that it was repaired.";
@@ -140,7 +140,7 @@ void CheckReplay(const Plan& plan, const PlannedEngine& engine, LintFindings& fi
   const PublisherSettings& publisher = engine.settings.publisher;
   // Dynamo's workers repair gaps by a protocol of their own.
   if (engine.program->dynamo || publisher.replay_endpoint.value || !publisher.whole) return;
-  const auto events = Endpoint::Parse(publisher.endpoint.value.value_or("tcp://*:5557"));
+  const auto events = PublisherEndpoint::Parse(publisher.endpoint.value.value_or("tcp://*:5557"));
   if (!events || events->transport != "tcp") return;
   // One that is going to bind wants one as well.
   if (!events->binds() && !(events->any_address() && Gravity(plan, engine, *events))) return;

@@ -37,7 +37,7 @@ struct PortRange {
   uint32_t first;
   uint32_t count;
   const PlannedEngine* engine;
-  Place place;
+  FilePlace place;
 
   uint32_t last() const { return first + count - 1; }
 };
@@ -73,14 +73,14 @@ std::optional<Ranks> RanksOf(const PlannedEngine& engine) {
 }
 
 // A publisher that connects to another's address takes no port.
-bool Listens(const PlannedEngine& engine, const Endpoint& endpoint) {
+bool Listens(const PlannedEngine& engine, const PublisherEndpoint& endpoint) {
   return endpoint.binds() || endpoint.any_address() ||
          engine.program->engine == EngineKind::kTrtllm;
 }
 
 void AddEndpoint(Use use, const Setting<std::string>& setting, const PlannedEngine& engine,
                  std::vector<PortRange>& ranges) {
-  const auto endpoint = setting.value ? Endpoint::Parse(*setting.value) : std::nullopt;
+  const auto endpoint = setting.value ? PublisherEndpoint::Parse(*setting.value) : std::nullopt;
   if (!endpoint || endpoint->transport != "tcp" || !endpoint->port || *endpoint->port == 0) return;
   const auto ranks = RanksOf(engine);
   if (!ranks || !Listens(engine, *endpoint)) return;

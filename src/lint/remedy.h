@@ -65,7 +65,7 @@ std::string Origin(const Setting<T>& setting) {
 
 // Where the setting is written, else where the program is.
 template <class T>
-Place PlaceOf(const Setting<T>& setting, const Program& program) {
+FilePlace PlaceOf(const Setting<T>& setting, const Program& program) {
   return setting.written ? setting.written->place : program.place;
 }
 

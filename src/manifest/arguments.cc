@@ -29,7 +29,7 @@ bool IsSwitch(std::string_view flag) {
 // Flags with any number of values.
 bool TakesMany(std::string_view flag) { return flag == "--worker-urls"; }
 
-Written BareFlag(const Word& word) { return Written{word.text, {}, word.place, std::nullopt}; }
+Written BareFlag(const ShellWord& word) { return Written{word.text, {}, word.place, std::nullopt}; }
 
 std::optional<std::string> ValueOf(std::string_view name, std::span<const Written> variables) {
   for (const Written& variable : std::views::reverse(variables)) {
@@ -64,11 +64,11 @@ Reference ReferenceAt(std::string_view text) {
 
 }  // namespace
 
-std::vector<Written> FlagsOf(std::span<const Word> words) {
+std::vector<Written> FlagsOf(std::span<const ShellWord> words) {
   std::vector<Written> flags;
   if (!words.empty() && !IsFlag(words[0].text)) flags.push_back(words[0].From("--model", 0));
   for (size_t at = 0; at < words.size(); ++at) {
-    const Word& word = words[at];
+    const ShellWord& word = words[at];
     if (!IsFlag(word.text)) continue;
     const size_t equals = word.text.find('=');
     if (equals != word.text.npos) {

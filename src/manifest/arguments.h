@@ -12,7 +12,7 @@
 namespace fathom {
 
 // --name=value, --name value, --name. A word in front of all flags is the model: "--model".
-std::vector<Written> FlagsOf(std::span<const Word> words);
+std::vector<Written> FlagsOf(std::span<const ShellWord> words);
 
 // With $NAME, ${NAME}, ${NAME:-default} and $(NAME) replaced by what `variables` say, the last one
 // of a name; what they do not say stays as it is.

@@ -29,7 +29,7 @@ struct LooseFile {
   std::string name;
   Identity identity;
   EngineFile file;
-  Place place;
+  FilePlace place;
   std::string graph;
 };
 

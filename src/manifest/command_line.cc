@@ -15,7 +15,7 @@ bool IsName(std::string_view text) {
       text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
 }
 
-bool IsAssignment(const Word& word) {
+bool IsAssignment(const ShellWord& word) {
   const size_t equals = word.text.find('=');
   return equals != word.text.npos && IsName(std::string_view(word.text).substr(0, equals));
 }
@@ -67,7 +67,7 @@ class ShellReader {
     return Peek(ahead) == '\n' || (Peek(ahead) == '\r' && Peek(ahead + 1) == '\n');
   }
 
-  void AddWord(Word word) {
+  void AddWord(ShellWord word) {
     ++words_;
     const bool number = std::ranges::all_of(word.text, [](char c) { return c >= '0' && c <= '9'; });
     // 2>&1: the 2 belongs to the redirection.
@@ -91,7 +91,7 @@ class ShellReader {
     const bool output = text_[at_] == '>';
     while (Peek(0) == '<' || Peek(0) == '>' || Peek(0) == '&') ++at_;
     SkipBlanks();
-    Word target = ReadWord();
+    ShellWord target = ReadWord();
     if (output && !target.text.empty()) command_.output = std::move(target.text);
   }
 
@@ -110,7 +110,7 @@ class ShellReader {
   // cat > PATH, or tee PATH.
   std::string PathOfDocument() const {
     if (!command_.output.empty()) return command_.output;
-    const std::vector<Word>& words = command_.words;
+    const std::vector<ShellWord>& words = command_.words;
     return words.size() > 1 && words.front().text == "tee" ? words.back().text : std::string();
   }
 
@@ -139,7 +139,7 @@ class ShellReader {
     return line.substr(first) == awaited.delimiter;
   }
 
-  Word ReadWord() {
+  ShellWord ReadWord() {
     const size_t start = at_;
     letters_.clear();
     origins_.clear();
@@ -150,8 +150,8 @@ class ShellReader {
     return Finish(start);
   }
 
-  Word Finish(size_t start) {
-    Word word;
+  ShellWord Finish(size_t start) {
+    ShellWord word;
     word.text = letters_;
     word.place = passage_.PlaceOf(start);
     word.span = passage_.SpanOf(start, at_ - start);
@@ -238,7 +238,7 @@ class ShellReader {
 
 }  // namespace
 
-Written Word::From(std::string name, size_t start) const {
+Written ShellWord::From(std::string name, size_t start) const {
   Written written{std::move(name), text.substr(std::min(start, text.size())), place, std::nullopt};
   if (start == 0) {
     written.span = span;
@@ -249,8 +249,8 @@ Written Word::From(std::string name, size_t start) const {
   return written;
 }
 
-Word WordOf(const YamlNode& scalar) {
-  return Word{scalar.text, scalar.place(), scalar.span(), PassageOf(scalar)};
+ShellWord WordOf(const YamlNode& scalar) {
+  return ShellWord{scalar.text, scalar.place(), scalar.span(), PassageOf(scalar)};
 }
 
 Result<ShellText> ReadShell(const Passage& passage) { return ShellReader(passage).Read(); }

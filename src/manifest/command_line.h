@@ -20,9 +20,9 @@
 
 namespace fathom {
 
-struct Word {
+struct ShellWord {
   std::string text;  // without quotes
-  Place place;
+  FilePlace place;
   std::optional<Span> span;        // with its quotes
   std::optional<Passage> passage;  // the text by itself
 
@@ -31,11 +31,11 @@ struct Word {
 };
 
 // A scalar of YAML as one word of a command line.
-Word WordOf(const YamlNode& scalar);
+ShellWord WordOf(const YamlNode& scalar);
 
 struct SimpleCommand {
-  std::vector<Word> assignments;  // NAME=value
-  std::vector<Word> words;
+  std::vector<ShellWord> assignments;  // NAME=value
+  std::vector<ShellWord> words;
   std::string output;  // the file that it writes to; empty: none
   size_t end = 0;      // in the file, behind its last word
 };

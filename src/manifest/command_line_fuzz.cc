@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!shell) return 0;
   for (const fathom::SimpleCommand& command : shell->commands) {
     CHECK(command.end <= size);
-    for (const fathom::Word& word : command.words) {
+    for (const fathom::ShellWord& word : command.words) {
       CHECK(word.span.has_value() && word.span->offset + word.span->length <= size);
       CHECK(word.passage.has_value() && word.passage->text() == word.text);
     }

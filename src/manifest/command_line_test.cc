@@ -20,9 +20,9 @@ class CommandLine : public testing::Test {
     return *std::move(shell);
   }
 
-  static std::vector<std::string> Texts(const std::vector<Word>& words) {
+  static std::vector<std::string> Texts(const std::vector<ShellWord>& words) {
     std::vector<std::string> texts;
-    for (const Word& word : words) texts.push_back(word.text);
+    for (const ShellWord& word : words) texts.push_back(word.text);
     return texts;
   }
 

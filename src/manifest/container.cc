@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxShellDepth = 3;
 
-std::vector<Word> WordsOf(const YamlNode* node) {
-  std::vector<Word> words;
+std::vector<ShellWord> WordsOf(const YamlNode* node) {
+  std::vector<ShellWord> words;
   if (node == nullptr) return words;
   if (node->scalar()) words.push_back(WordOf(*node));
   for (const YamlNode* item : node->items) {
@@ -23,7 +23,7 @@ std::vector<Word> WordsOf(const YamlNode* node) {
 }
 
 // The script of sh -c SCRIPT, bash -lc SCRIPT; nullptr where these words are something else.
-const Word* ScriptOf(std::span<const Word> words) {
+const ShellWord* ScriptOf(std::span<const ShellWord> words) {
   constexpr std::string_view kShells[] = {"sh", "bash", "dash", "ash", "zsh"};
   if (words.size() < 2) return nullptr;
   const std::string_view path = words[0].text;
@@ -60,8 +60,8 @@ void Identify(Program& program, const Identity& identity) {
   }
 }
 
-void AddAssignments(std::vector<Written>& variables, std::span<const Word> assignments) {
-  for (const Word& word : assignments) {
+void AddAssignments(std::vector<Written>& variables, std::span<const ShellWord> assignments) {
+  for (const ShellWord& word : assignments) {
     const size_t equals = word.text.find('=');
     if (equals == word.text.npos || variables.size() >= kMaxVariables) continue;
     variables.push_back(word.From(word.text.substr(0, equals), equals + 1));
@@ -93,7 +93,7 @@ class ScriptReader {
       AddAssignments(exported_, std::span(command.words).subspan(1));
       return;
     }
-    const Word* script = ScriptOf(command.words);
+    const ShellWord* script = ScriptOf(command.words);
     if (script != nullptr && script->passage && depth < kMaxShellDepth) {
       const auto inner = ReadShell(*script->passage);
       if (inner) Read(*inner, *script->passage, depth + 1);
@@ -171,7 +171,7 @@ Identity IdentityWithoutCommand(const ContainerParts& parts, std::span<const Wri
   return {};
 }
 
-void DraftListed(const ContainerParts& parts, std::span<const Word> words, Draft draft,
+void DraftListed(const ContainerParts& parts, std::span<const ShellWord> words, Draft draft,
                  std::vector<Draft>& drafts) {
   Program& program = draft.program;
   const auto launch = LaunchOf(words);
@@ -190,8 +190,8 @@ void DraftListed(const ContainerParts& parts, std::span<const Word> words, Draft
 }
 
 // sh -c SCRIPT, or a whole command line as one string.
-std::optional<Passage> ScriptOf(const ContainerParts& parts, std::span<const Word> words) {
-  if (const Word* script = ScriptOf(words)) return script->passage;
+std::optional<Passage> ScriptOf(const ContainerParts& parts, std::span<const ShellWord> words) {
+  if (const ShellWord* script = ScriptOf(words)) return script->passage;
   if (words.size() != 1) return std::nullopt;
   const bool text = parts.arguments != nullptr && parts.arguments->scalar();
   const bool line = words[0].text.contains(' ') && !words[0].text.starts_with('-');
@@ -208,7 +208,8 @@ void DraftScript(const ContainerParts& parts, const Passage& script, const Draft
   // A string of arguments for the image's own command; or a component whose kind is known anyway.
   const SimpleCommand& command = shell->commands.front();
   const bool arguments = parts.arguments != nullptr && parts.arguments->scalar();
-  DraftListed(parts, arguments ? std::span(command.words) : std::span<const Word>(), draft, drafts);
+  DraftListed(parts, arguments ? std::span(command.words) : std::span<const ShellWord>(), draft,
+              drafts);
   for (Draft& each : drafts) each.program.flag_foothold = BehindText(script, command.end);
 }
 
@@ -255,8 +256,8 @@ std::vector<Draft> DraftsOf(const ContainerParts& parts, const Draft& base) {
   draft.program.image = parts.image;
   draft.program.version = VersionOf(parts.image);
   ReadEnvironment(parts, draft.program);
-  std::vector<Word> words = WordsOf(parts.command);
-  for (Word& word : WordsOf(parts.arguments)) words.push_back(std::move(word));
+  std::vector<ShellWord> words = WordsOf(parts.command);
+  for (ShellWord& word : WordsOf(parts.arguments)) words.push_back(std::move(word));
 
   std::vector<Draft> drafts;
   if (const auto script = ScriptOf(parts, words)) {

@@ -72,7 +72,7 @@ TEST(DeploymentReader, ReadsADeployment) {
   EXPECT_EQ(program.replicas, 3u);
   EXPECT_EQ(program.network_namespace, "ml");
   EXPECT_EQ(program.labels.at("app"), "vllm");
-  EXPECT_EQ(program.place, (Place{"a.yaml", 14}));
+  EXPECT_EQ(program.place, (FilePlace{"a.yaml", 14}));
   ASSERT_THAT(program.ports, SizeIs(1));
   EXPECT_EQ(program.ports[0].port, 8000);
   const Written* size = program.Flag("--block_size");
@@ -175,7 +175,7 @@ TEST(DeploymentReader, ReadsAGraphWithTheEngineFileOfAConfigMapInAnotherFile) {
   const Written* size = worker.Key("kv_cache_config.tokens_per_block");
   ASSERT_NE(size, nullptr);
   EXPECT_EQ(size->value, "64");
-  EXPECT_EQ(size->place, (Place{"map.yaml", 10}));
+  EXPECT_EQ(size->place, (FilePlace{"map.yaml", 10}));
   EXPECT_EQ(kEngineMap.substr(size->span->offset, size->span->length), "64");
   const EngineSettings settings = EngineSettingsOf(worker);
   EXPECT_EQ(settings.block_size.value, 64u);

@@ -71,7 +71,7 @@ ContainerParts PartsOf(const YamlNode& service, const YamlNode* main, const Grap
   return parts;
 }
 
-void CollectService(std::string_view name, const Place& place, const YamlNode& service,
+void CollectService(std::string_view name, const FilePlace& place, const YamlNode& service,
                     const Graph& graph, Collection& out) {
   if (!service.map()) return;
   const YamlNode* main = MainContainer(service);

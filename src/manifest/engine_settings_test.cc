@@ -192,7 +192,7 @@ TEST(EngineSettings, ReadsAConfigFileOfVllm) {
   EXPECT_EQ(settings.block_size.value, 32u);
   EXPECT_EQ(settings.publisher.enabled.value, true);
   EXPECT_EQ(settings.publisher.endpoint.value, "tcp://*:6000");
-  EXPECT_EQ(settings.publisher.endpoint.written->place, (Place{"c.yaml", 4}));
+  EXPECT_EQ(settings.publisher.endpoint.written->place, (FilePlace{"c.yaml", 4}));
 }
 
 TEST(RouterSettings, HasTheDefaultsOfEachRouter) {

@@ -106,7 +106,7 @@ const Module* ModuleNamed(std::string_view name) {
 }
 
 // python -m MODULE, or an entry of kCommands, at `at`.
-std::optional<Launch> LaunchAt(std::span<const Word> words, size_t at) {
+std::optional<Launch> LaunchAt(std::span<const ShellWord> words, size_t at) {
   const std::string_view name = BaseName(words[at].text);
   const std::string_view next = at + 1 < words.size() ? words[at + 1].text : std::string_view();
   if (words[at].text == "-m") {
@@ -123,7 +123,7 @@ std::optional<Launch> LaunchAt(std::span<const Word> words, size_t at) {
   return std::nullopt;
 }
 
-std::optional<Launch> DirectLaunchOf(std::span<const Word> words) {
+std::optional<Launch> DirectLaunchOf(std::span<const ShellWord> words) {
   for (size_t at = 0; at < words.size(); ++at) {
     if (auto launch = LaunchAt(words, at)) return launch;
   }
@@ -131,8 +131,8 @@ std::optional<Launch> DirectLaunchOf(std::span<const Word> words) {
 }
 
 // docker run [options] IMAGE [command] [arguments]
-std::optional<Launch> ContainerLaunchOf(std::span<const Word> words, size_t run) {
-  std::vector<Word> variables;
+std::optional<Launch> ContainerLaunchOf(std::span<const ShellWord> words, size_t run) {
+  std::vector<ShellWord> variables;
   for (size_t at = run + 1; at < words.size(); ++at) {
     const std::string& word = words[at].text;
     if ((word == "-e" || word == "--env") && at + 1 < words.size())
@@ -202,10 +202,10 @@ EngineKind EngineNamed(std::string_view name) {
   return EngineKind::kUnknown;
 }
 
-std::optional<Launch> LaunchOf(std::span<const Word> words) {
+std::optional<Launch> LaunchOf(std::span<const ShellWord> words) {
   const auto tool = std::ranges::find_if(
-      words, [](const Word& word) { return IsContainerTool(BaseName(word.text)); });
-  const auto run = std::ranges::find(tool, words.end(), "run", &Word::text);
+      words, [](const ShellWord& word) { return IsContainerTool(BaseName(word.text)); });
+  const auto run = std::ranges::find(tool, words.end(), "run", &ShellWord::text);
   if (run == words.end()) return DirectLaunchOf(words);
   return ContainerLaunchOf(words, static_cast<size_t>(run - words.begin()));
 }

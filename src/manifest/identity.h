@@ -37,11 +37,11 @@ EngineKind EngineNamed(std::string_view name);
 // A command that starts one of the programs that we know.
 struct Launch {
   Identity identity;
-  size_t arguments = 0;         // index of its first argument
-  std::string image;            // docker run IMAGE
-  std::vector<Word> variables;  // docker run -e NAME=value
+  size_t arguments = 0;              // index of its first argument
+  std::string image;                 // docker run IMAGE
+  std::vector<ShellWord> variables;  // docker run -e NAME=value
 };
-std::optional<Launch> LaunchOf(std::span<const Word> words);
+std::optional<Launch> LaunchOf(std::span<const ShellWord> words);
 
 // Which engine has a flag of that name? Only flags that one engine alone has.
 EngineKind EngineWithFlag(std::string_view flag);

@@ -38,9 +38,9 @@ size_t Passage::OffsetOf(size_t at) const {
   return index < origins.size() ? origins[index] : origins.back() + 1;
 }
 
-Place Passage::PlaceOf(size_t at) const {
+FilePlace Passage::PlaceOf(size_t at) const {
   const auto after = std::ranges::upper_bound(*lines_, OffsetOf(at));
-  return Place{file_->name, static_cast<uint32_t>(after - lines_->begin())};
+  return FilePlace{file_->name, static_cast<uint32_t>(after - lines_->begin())};
 }
 
 size_t Passage::ColumnOf(size_t at) const {

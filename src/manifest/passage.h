@@ -41,7 +41,7 @@ class Passage {
 
   // In the file; `at` may be the end of the text.
   size_t OffsetOf(size_t at) const;
-  Place PlaceOf(size_t at) const;
+  FilePlace PlaceOf(size_t at) const;
   // From 1, in bytes.
   size_t ColumnOf(size_t at) const;
   // Nothing where those bytes do not stand side by side in the file.

@@ -31,7 +31,7 @@ enum class Duty : uint8_t { kBoth, kPrefill, kDecode };
 struct ContainerPort {
   std::string name;
   uint16_t port = 0;
-  Place place;
+  FilePlace place;
 };
 
 // Where a new variable, flag or key can be written; edit.h uses it, nobody else looks inside.
@@ -65,7 +65,7 @@ struct Program {
   std::string graph;    // programs of one graph work together: a DynamoGraphDeployment, a file
   std::string image;    // as written, may be empty
   std::string version;  // of the image's tag or the like where it reads as one: "0.9.0"
-  Place place;
+  FilePlace place;
   uint32_t replicas = 1;
   std::map<std::string, std::string> labels;  // of the pod
   std::string network_namespace;              // Kubernetes namespace; empty: not said
@@ -95,7 +95,7 @@ struct NamedService {
   std::string network_namespace;
   bool headless = false;
   std::map<std::string, std::string> selector;
-  Place place;
+  FilePlace place;
 };
 
 struct Deployment {

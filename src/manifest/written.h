@@ -22,7 +22,7 @@ struct Written {
   std::string
       name;  // "--block-size", "DYN_KV_CACHE_BLOCK_SIZE", "kv_cache_config.tokens_per_block"
   std::string value;         // without the quotes of the file's language
-  Place place;               // of the value
+  FilePlace place;           // of the value
   std::optional<Span> span;  // of the value with its quotes; nothing: it cannot be edited in place
 
   bool operator==(const Written&) const = default;

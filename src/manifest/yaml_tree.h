@@ -56,7 +56,7 @@ struct YamlNode {
   // The scalar under that key; empty where there is none.
   std::string_view TextOf(std::string_view key) const;
 
-  Place place() const { return passage->PlaceOf(offset); }
+  FilePlace place() const { return passage->PlaceOf(offset); }
   std::optional<Span> span() const { return passage->SpanOf(offset, length); }
   // The byte after it, in its passage; of collections after what is last in them.
   size_t End() const;

@@ -52,7 +52,7 @@ double HostTokens(const SizingCase& sizing, const KvBudget& budget) {
 
 }  // namespace
 
-Result<Outcome> Reckon(const SizingCase& sizing, const WhatIf& change) {
+Result<SizingOutcome> Reckon(const SizingCase& sizing, const WhatIf& change) {
   const SizingCase changed = Changed(sizing, change);
   TRY(KvBudget budget, BudgetOf(changed));
   if (sizing.observed) {
@@ -66,7 +66,7 @@ Result<Outcome> Reckon(const SizingCase& sizing, const WhatIf& change) {
   }
   const KvDemand demand =
       ReckonDemand(budget.capacity, changed.workload, HostTokens(changed, budget));
-  return Outcome{.budget = std::move(budget), .demand = demand};
+  return SizingOutcome{.budget = std::move(budget), .demand = demand};
 }
 
 }  // namespace fathom

@@ -1,8 +1,8 @@
 // What would another setting do to the cache and to what lives in it?
 //
 //   SizingCase sizing{...};
-//   TRY(const Outcome now, Reckon(sizing, {}));
-//   TRY(const Outcome then, Reckon(sizing, {.kv_dtype = KvDtype::kFp8}));
+//   TRY(const SizingOutcome now, Reckon(sizing, {}));
+//   TRY(const SizingOutcome then, Reckon(sizing, {.kv_dtype = KvDtype::kFp8}));
 //   gain = then.demand.in_time - now.demand.in_time
 #pragma once
 
@@ -38,12 +38,12 @@ struct WhatIf {
   std::optional<uint64_t> host_bytes;  // for each GPU
 };
 
-struct Outcome {
+struct SizingOutcome {
   KvBudget budget;
   KvDemand demand;
 };
 
 // Errors  As ReckonBudget().
-Result<Outcome> Reckon(const SizingCase& sizing, const WhatIf& change);
+Result<SizingOutcome> Reckon(const SizingCase& sizing, const WhatIf& change);
 
 }  // namespace fathom

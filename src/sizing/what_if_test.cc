@@ -26,14 +26,14 @@ SizingCase Llama(EngineKind engine = EngineKind::kVllm) {
           .observed = std::nullopt};
 }
 
-Outcome Of(const SizingCase& sizing, const WhatIf& change = {}) {
+SizingOutcome Of(const SizingCase& sizing, const WhatIf& change = {}) {
   auto outcome = Reckon(sizing, change);
   CHECK(outcome.has_value());
   return *std::move(outcome);
 }
 
 TEST(WhatIf, ChangesNothingWhereNothingChanges) {
-  const Outcome outcome = Of(Llama());
+  const SizingOutcome outcome = Of(Llama());
   const auto budget = ReckonBudget(ShapeOf("llama_3_1_70b"), GpuOf("H100"),
                                    LayoutOf(EngineKind::kVllm, 4), {.fraction = 0.85});
   EXPECT_EQ(outcome.budget.capacity, budget->capacity);
@@ -52,7 +52,7 @@ TEST(WhatIf, Fp8AndFewerSequencesAndHostMemoryEachLetBlocksLiveLonger) {
   EXPECT_GT(Of(Llama(), {.kv_dtype = KvDtype::kFp8}).demand.in_time.value(), now);
   EXPECT_GT(Of(Llama(), {.max_sequences = 30}).demand.in_time.value(), now);
   EXPECT_GT(Of(Llama(), {.fraction = 0.92}).demand.in_time.value(), now);
-  const Outcome host = Of(Llama(), {.host_bytes = uint64_t{64} << 30});
+  const SizingOutcome host = Of(Llama(), {.host_bytes = uint64_t{64} << 30});
   EXPECT_GT(host.demand.in_time.value(), now);
   EXPECT_EQ(host.demand.host_tokens, static_cast<double>(uint64_t{64} << 30) / 81'920);
 }
@@ -89,7 +89,7 @@ TEST(WhatIf, RefusesWhatNoEngineTakes) {
 }
 
 // Neither less room nor fewer follow-ups in time.
-bool AtLeastAsGood(const Outcome& a, const Outcome& b) {
+bool AtLeastAsGood(const SizingOutcome& a, const SizingOutcome& b) {
   return a.demand.retained_tokens >= b.demand.retained_tokens &&
          a.demand.in_time.value() >= b.demand.in_time.value();
 }
