@@ -311,9 +311,7 @@ TEST(ConfigFile, NamesTheLineOfAnUnknownKey) {
             "c.yaml:1: engine: not an option of serve; it belongs to mock");
 }
 
-TEST(ConfigFile, EndsWhereAParserWouldGoOnForEver) {
-  EXPECT_FALSE(Yaml(", a").Refusal().empty());
-}
+TEST(ConfigFile, EndsWhereAParserWouldGoOnForEver) { EXPECT_FALSE(Yaml(", a").Refusal().empty()); }
 
 TEST(ConfigFile, NamesTheLineOfAWrongValue) {
   EXPECT_EQ(Yaml("host: x\nport: 1\nrouter-mode: rr\n").Refusal(),
