@@ -232,7 +232,7 @@ class LineDrawing {
 
   std::string Draw() && {
     for (const double tick : y_axis_.ticks()) {
-      const double y = FilePlace({0, tick}).y;
+      const double y = PlaceOf({0, tick}).y;
       drawing_.Line("grid", {area_.left, y}, {area_.right, y});
       drawing_.Label(area_.left - 7, y + 4, "end", y_axis_.Label(tick));
     }
@@ -273,7 +273,7 @@ class LineDrawing {
     return widest + 14;
   }
 
-  Point FilePlace(const Point& point) const {
+  Point PlaceOf(const Point& point) const {
     return {area_.left + x_axis_.At(point.x) * (area_.right - area_.left),
             area_.bottom - y_axis_.At(point.y) * (area_.bottom - area_.top)};
   }
@@ -283,7 +283,7 @@ class LineDrawing {
     for (size_t first = 0; first < line.size();) {
       size_t last = first;
       while (last < line.size() && line[last]) ++last;
-      if (last - first == 1) DrawDot(series, FilePlace(*line[first]));
+      if (last - first == 1) DrawDot(series, PlaceOf(*line[first]));
       if (last - first > 1) DrawStretch(series, first, last);
       first = last + 1;
     }
@@ -297,7 +297,7 @@ class LineDrawing {
   void DrawStretch(size_t series, size_t first, size_t last) {
     std::string points;
     for (size_t i = first; i < last; ++i) {
-      const Point at = FilePlace(*lines_[series][i]);
+      const Point at = PlaceOf(*lines_[series][i]);
       fmt::format_to(std::back_inserter(points), "{}{:.1f},{:.1f}", i == first ? "" : " ", at.x,
                      at.y);
     }

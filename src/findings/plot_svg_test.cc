@@ -114,7 +114,8 @@ TEST(PlotSvg, BoundsWhatItDrawsAndLosesNoPeak) {
 }
 
 TEST(PlotSvg, EscapesEveryText) {
-  for (const Plot& plot : ReportThatSays("</svg><script>\"'&\x1b").sections[0].plots) {
+  const Report report = ReportThatSays("</svg><script>\"'&\x1b");
+  for (const Plot& plot : report.sections[0].plots) {
     EXPECT_THAT(Drawn(plot), AllOf(Not(HasSubstr("<script")), Not(HasSubstr("\x1b"))));
   }
 }
