@@ -1,7 +1,6 @@
 #include "fleet/feed_board.h"
 
-#include <algorithm>
-#include <tuple>
+#include <ranges>
 #include <utility>
 
 namespace fathom {
@@ -39,17 +38,16 @@ std::shared_ptr<FeedStatus> FeedBoard::Open(WorkerId worker, uint32_t dp_rank, s
 }
 
 std::vector<std::shared_ptr<const FeedStatus>> FeedBoard::All() const {
-  std::vector<std::shared_ptr<const FeedStatus>> all;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& feed : feeds_) {
-      if (auto status = feed.lock()) all.push_back(std::move(status));
-    }
+  std::map<std::pair<WorkerId, uint32_t>, std::shared_ptr<const FeedStatus>> by_rank;
+  const std::lock_guard lock(mutex_);
+  for (const auto& feed : feeds_) {
+    auto status = feed.lock();
+    if (status == nullptr) continue;
+    const uint32_t dp_rank = status->dp_rank.load(std::memory_order_relaxed);
+    by_rank[{status->worker, dp_rank}] = std::move(status);
   }
-  std::ranges::sort(all, {}, [](const auto& feed) {
-    return std::tuple(feed->worker, feed->dp_rank.load(std::memory_order_relaxed));
-  });
-  return all;
+  const auto feeds = by_rank | std::views::values;
+  return {feeds.begin(), feeds.end()};
 }
 
 void FeedBoard::SetProblem(WorkerId worker, Problem problem) {

@@ -120,7 +120,7 @@ class FeedBoard {
 
   // It is on the board as long as somebody keeps it.
   std::shared_ptr<FeedStatus> Open(WorkerId worker, uint32_t dp_rank, std::string source);
-  // By worker and rank.
+  // By worker and rank; of a worker that is just being replaced, the newer.
   std::vector<std::shared_ptr<const FeedStatus>> All() const;
 
   // With kNone, it has one after all.
