@@ -134,19 +134,19 @@ TEST_F(ConnectionPoolTest, DoesNotGiveOutAConnectionOnWhichSomethingUnaskedHasCo
 }
 
 TEST_F(ConnectionPoolTest, DoesNotGiveOutAConnectionThatHasWaitedTooLongAndSweepsIt) {
-  ConnectionPool pool(loop_, 10, milliseconds(30));
+  ConnectionPool pool(loop_, 10, milliseconds(300));
   struct Script {
     static Task<void> Run(ConnectionPoolTest& t, ConnectionPool& pool) {
       std::vector<ClientConnection*> order;
       auto filling = t.Fill(pool, 1, order);
       co_await filling;
-      co_await t.loop_.Sleep(milliseconds(40));
+      co_await t.loop_.Sleep(milliseconds(320));
       EXPECT_EQ(pool.Take(kWorker), nullptr);
       auto again = t.Fill(pool, 2, order);
       co_await again;
       pool.Sweep();
       EXPECT_EQ(pool.idle(), 2u);
-      co_await t.loop_.Sleep(milliseconds(40));
+      co_await t.loop_.Sleep(milliseconds(320));
       EXPECT_EQ(pool.idle(), 2u);
       pool.Sweep();
       EXPECT_EQ(pool.idle(), 0u);
