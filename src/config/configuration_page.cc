@@ -26,7 +26,9 @@ The strongest of these wins:
 
 Unknown flags, unknown `FATHOM_*` variables and unknown YAML keys are errors that name the nearest
 option. Unknown `DYN_*` variables are ignored. An empty variable counts as not set, except for keys:
-an empty key is an error, because it would quietly leave the door open. Wrong usage or configuration
+an empty key is an error, because it would quietly leave the door open. What Kubernetes sets in pods of
+itself, after a Service whose name begins with fathom (`FATHOM_PORT=tcp://…`, `FATHOM_SERVICE_HOST`), is
+ignored. Wrong usage or configuration
 is one line on standard error and exit status 78.
 
 ## How values are written

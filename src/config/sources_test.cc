@@ -217,6 +217,19 @@ TEST(Variables, RefuseAValueOutOfBounds) {
             "FATHOM_PORT=70000: must be between 0 and 65535");
 }
 
+TEST(Variables, ThatKubernetesMakesOfAServiceAreNobodysSettings) {
+  const World world = Variables({{"FATHOM_PORT", "tcp://10.96.0.7:8000"},
+                                 {"FATHOM_SERVICE_HOST", "10.96.0.7"},
+                                 {"FATHOM_SERVICE_PORT", "8000"},
+                                 {"FATHOM_SERVICE_PORT_HTTP", "8000"},
+                                 {"FATHOM_PORT_8000_TCP", "tcp://10.96.0.7:8000"},
+                                 {"FATHOM_PORT_8000_TCP_ADDR", "10.96.0.7"},
+                                 {"FATHOM_ADMIN_PORT", "tcp://10.96.0.8:9000"}});
+  EXPECT_EQ(world.Loaded().OriginOf("port"), "default");
+  EXPECT_EQ(Variables({{"FATHOM_PORTS", "tcp://10.96.0.7:8000"}}).Refusal(),
+            "FATHOM_PORTS: no such variable; did you mean FATHOM_PORT?");
+}
+
 TEST(Variables, SkipThoseOfOtherCommandsAndOfOtherPrograms) {
   const World world = Variables({{"FATHOM_ENGINE", "?"}, {"PORT", "1"}, {"DYN_NAMESPACE", "x"}});
   EXPECT_EQ(world.Refusal(), "accepted");

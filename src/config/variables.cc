@@ -46,12 +46,25 @@ bool IsUnset(const Option& option, std::string_view value) {
   return value.empty() && !option.secret();
 }
 
+// Kubernetes tells every pod where the Services of its namespace are, in variables that are named after
+// them: a Service "fathom" makes FATHOM_PORT=tcp://10.0.0.7:8000, FATHOM_SERVICE_HOST, and
+// FATHOM_PORT_8000_TCP_ADDR. Nobody wrote these.
+bool IsServiceLink(std::string_view variable, std::string_view value) {
+  constexpr std::string_view kNumbered = "_PORT_";  // and the number follows
+  if (variable.ends_with("_SERVICE_HOST") || variable.contains("_SERVICE_PORT")) return true;
+  if (variable.ends_with("_PORT") && value.contains("://")) return true;
+  const size_t at = variable.find(kNumbered);
+  if (at == std::string_view::npos) return false;
+  const std::string_view number = variable.substr(at + kNumbered.size());
+  return !number.empty() && number[0] >= '0' && number[0] <= '9';
+}
+
 }  // namespace
 
 Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment) {
   std::vector<Assignment> found;
   for (const auto& [variable, value] : environment) {
-    if (!variable.starts_with(kPrefix)) continue;
+    if (!variable.starts_with(kPrefix) || IsServiceLink(variable, value)) continue;
     if (const Option* option = FindVariable(command, variable)) {
       if (!IsUnset(*option, value)) found.push_back({option, value, Origin::Variable(variable)});
     } else if (!BelongsToAnyCommand(variable)) {

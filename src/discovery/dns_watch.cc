@@ -290,7 +290,8 @@ Task<void> DnsWatch::WatchPlain(WorkerId id, std::shared_ptr<const Endpoint> end
        {"addresses", hosts},
        {"fix", fmt::format("write dns+{} to make each address a worker (on Kubernetes: the name of "
                            "a headless Service)",
-                           url.ToString())}});
+                           url.ToString())},
+       {"docs", "docs/runbooks/service-hides-pods.md"}});
 }
 
 }  // namespace fathom

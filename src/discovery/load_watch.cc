@@ -247,7 +247,8 @@ void LoadWatch::SayPrefixCaching(Subject& subject, const EngineReport& report) {
     log_.Warn("Prefix caching is off on a worker: its cache cannot help, it is routed by load",
               {{"worker_id", worker.id().value()},
                {"url", worker.spec().url},
-               {"fix", CachingRemedy(report.engine)}});
+               {"fix", CachingRemedy(report.engine)},
+               {"docs", RunbookOf(TrustCause::kPrefixCachingOff)}});
   } else {
     log_.Info("Prefix caching is on again on a worker",
               {{"worker_id", worker.id().value()}, {"url", worker.spec().url}});

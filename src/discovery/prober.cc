@@ -176,7 +176,8 @@ void Prober::Failed(Patient& patient, const std::string& cause) {
   log_.Warn("Worker is not healthy; no requests are sent to it",
             {{"worker_id", patient.worker->id().value()},
              {"url", patient.worker->spec().url},
-             {"cause", cause}});
+             {"cause", cause},
+             {"docs", RunbookOf(TrustCause::kUnhealthy)}});
 }
 
 }  // namespace fathom

@@ -219,7 +219,8 @@ void Intake::Explain(Feed& feed, NoFeed kind, const std::string& problem) {
   context_.log.Warn("No KV events from a worker; its cache is not known",
                     {{"worker_id", feed.owner.worker->id().value()},
                      {"url", feed.owner.worker->spec().url},
-                     {"cause", problem}});
+                     {"cause", problem},
+                     {"docs", RunbookOf(TrustCause::kNoEvents)}});
 }
 
 void Intake::Abandon(Feed& feed) {

@@ -126,17 +126,21 @@ void Say(const SizeRemark& r, Log& log) {
   using Kind = SizeRemark::Kind;
   const std::string words = WordsOf(r);
   const uint64_t id = r.worker.value();
+  const std::string_view conflict = RunbookOf(TrustCause::kBlockSizeConflict);
+  const std::string_view mismatch = RunbookOf(TrustCause::kBlockSizeMismatch);
   switch (r.kind) {
     case Kind::kAgreed:
     case Kind::kCohort:
       return log.Info(words, {{"model", Shortened(r.model)}, {"workers", r.workers}});
     case Kind::kConflictAtStart:
-      return log.Error(words, {{"model", Shortened(r.model)}});
+      return log.Error(words, {{"model", Shortened(r.model)}, {"docs", conflict}});
     case Kind::kSilent:
     case Kind::kReadmitted:
       return log.Info(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
     case Kind::kReportDiffers:
-      return log.Warn(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
+      return log.Warn(
+          words,
+          {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}, {"docs", mismatch}});
     case Kind::kStaleReport:
       return log.Warn(words, {{"worker_id", id},
                               {"url", r.url},
@@ -149,10 +153,12 @@ void Say(const SizeRemark& r, Log& log) {
                                {"url", r.url},
                                {"model", r.model},
                                {"known_from", KnownBy(r.source)},
-                               {"fix", RefusalFix(r.engine, r.other)}});
+                               {"fix", RefusalFix(r.engine, r.other)},
+                               {"docs", conflict}});
     case Kind::kMismatch:
     case Kind::kOddRank:
-      return log.Error(words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}});
+      return log.Error(
+          words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}, {"docs", mismatch}});
     case Kind::kTrusted:
       return log.Info(
           words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}, {"block_size", r.size}});

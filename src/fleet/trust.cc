@@ -50,4 +50,34 @@ std::string_view Name(TrustCause cause) {
   std::unreachable();
 }
 
+std::string_view RunbookOf(TrustCause cause) {
+  switch (cause) {
+    case TrustCause::kNone:
+      return "";
+    case TrustCause::kBlockSizeMismatch:
+      return "docs/runbooks/block-size-mismatch.md";
+    case TrustCause::kPrefixCachingOff:
+      return "docs/runbooks/prefix-caching-off.md";
+    case TrustCause::kNoEvents:
+      return "docs/runbooks/no-events.md";
+    case TrustCause::kTokensDiffer:
+      return "docs/runbooks/tokens-differ.md";
+    case TrustCause::kUnsupportedGroups:
+      return "docs/runbooks/unsupported-groups.md";
+    case TrustCause::kEventGap:
+      return "docs/runbooks/event-gap.md";
+    case TrustCause::kEventLag:
+      return "docs/runbooks/event-lag.md";
+    case TrustCause::kPredictionDrift:
+      return "docs/runbooks/prediction-drift.md";
+    case TrustCause::kChurn:
+      return "docs/runbooks/churn.md";
+    case TrustCause::kBlockSizeConflict:
+      return "docs/runbooks/block-size-conflict.md";
+    case TrustCause::kUnhealthy:
+      return "docs/runbooks/rank-excluded.md";
+  }
+  std::unreachable();
+}
+
 }  // namespace fathom

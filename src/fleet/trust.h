@@ -42,6 +42,8 @@ enum class TrustCause : uint8_t {
 constexpr size_t kTrustCauses = 12;
 // One spelling everywhere; empty for none.
 std::string_view Name(TrustCause cause);
+// The page that says what to do, "docs/runbooks/no-events.md"; empty for none.
+std::string_view RunbookOf(TrustCause cause);
 
 struct Trust {
   TrustState state = TrustState::kProbing;

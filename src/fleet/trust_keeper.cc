@@ -134,7 +134,8 @@ void TrustKeeper::SayDoubted(const Member& member, uint32_t rank, const Standing
              {"cause", Name(now_is.trust.cause)},
              {"evidence", now_is.words.evidence},
              {"cost_tokens", now_is.cost},
-             {"fix", now_is.words.fix}});
+             {"fix", now_is.words.fix},
+             {"docs", RunbookOf(now_is.trust.cause)}});
 }
 
 void TrustKeeper::SayTrusted(const Member& member, uint32_t rank, const Standing& was,

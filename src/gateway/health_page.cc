@@ -63,6 +63,7 @@ void WriteRank(JsonWriter& w, const GatewayContext& context, const Member& membe
   w.Key("since").String(WallTime(standing.trust.since));
   WriteText(w, "evidence", ill ? member.cause : standing.words.evidence);
   WriteText(w, "fix", standing.words.fix);
+  WriteText(w, "docs", RunbookOf(standing.trust.cause));
   w.Key("cost_tokens").Unsigned(standing.cost);
   w.Key("credit").BeginObject();
   w.Key("plain").Number(standing.credit[0]).Key("adapter").Number(standing.credit[1]);
