@@ -20,6 +20,7 @@ int RunTokenize(const Settings& settings);
 int RunDoctor(const Settings& settings);
 int RunLint(const Settings& settings);
 int RunBench(std::span<const std::string_view> args);
+int RunDocs(std::span<const std::string_view> args);
 
 // Signals are taken by the thread that waits for them, here, and by no other. Call before any
 // thread is started.

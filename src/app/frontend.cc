@@ -357,9 +357,11 @@ Result<void> Frontend::OpenServers() {
                           {"tls", tls != nullptr},
                           {"router_mode", settings_.Choice("router-mode")},
                           {"threads", loops_.size()}});
-  WarnAboutOpenAdmin();
   const std::string& admin_listen = settings_.Text("admin-listen");
-  if (admin_listen.empty()) return {};
+  if (admin_listen.empty()) {
+    WarnAboutOpenAdmin(address_);
+    return {};
+  }
   admin_ = std::make_unique<AdminHandler>(*context_, control_);
   std::vector<HttpServer::Place> control = {{&control_, admin_.get()}};
   admin_server_ = std::make_unique<HttpServer>(std::move(control), options, most, log_);
@@ -367,16 +369,16 @@ Result<void> Frontend::OpenServers() {
   TRY(const Address admin_wanted, ListenAddress(host_port.first, host_port.second));
   TRY(const Address admin_address, admin_server_->Listen(admin_wanted, nullptr));
   log_.Info("Admin pages", {{"address", admin_address.ToString()}});
+  WarnAboutOpenAdmin(admin_address);
   return {};
 }
 
-void Frontend::WarnAboutOpenAdmin() const {
-  if (address_.loopback() || !settings_.Text("admin-listen").empty()) return;
-  if (!settings_.Secret("admin-key").empty()) return;
+void Frontend::WarnAboutOpenAdmin(const Address& pages) const {
+  if (pages.loopback() || !settings_.Secret("admin-key").empty()) return;
   log_.Warn(
-      "Anyone who reaches this port can add and remove workers: set --admin-key, or give the admin "
-      "pages an address of their own with --admin-listen",
-      {{"address", address_.ToString()}});
+      "Anyone who reaches this port can add and remove workers: set --admin-key, or keep the admin "
+      "pages on loopback with --admin-listen",
+      {{"address", pages.ToString()}, {"docs", "docs/security.md"}});
 }
 
 void Frontend::Start() {
@@ -433,6 +435,7 @@ void Frontend::ReloadCertificates() {
 bool Frontend::Drain(Duration patience, const std::function<bool()>& impatient) {
   context_->draining.store(true, std::memory_order_relaxed);
   server_->Drain();
+  if (intake_) intake_->StopPolling();
   const TimePoint until = std::chrono::steady_clock::now() + patience;
   const auto busy = [this] {
     return context_->admission.inside() > 0 || context_->admission.waiting() > 0 ||

@@ -66,7 +66,7 @@ class Frontend {
   Result<ModelLibrary> LoadModels() const;
   Result<void> OpenGateway();
   Result<void> OpenServers();
-  void WarnAboutOpenAdmin() const;
+  void WarnAboutOpenAdmin(const Address& pages) const;
 
   const Settings settings_;
   Log& log_;

@@ -27,7 +27,7 @@ void PrintOverview() {
     fmt::print("  {:<8} {}\n", NameOf(command), SummaryOf(command));
   }
   fmt::print("  {:<8} {}\n", "bench", "Puts load on an OpenAI endpoint and reports latencies");
-  fmt::print("  {:<8} {}\n", "docs", "Prints a generated page: fathom docs configuration");
+  fmt::print("  {:<8} {}\n", "docs", "Prints a generated page: fathom docs configuration|metrics");
   fmt::print("  {:<8} {}\n", "version", "Prints the version");
   fmt::print("\n'fathom COMMAND --help' lists the options of a command.\n");
 }
@@ -51,18 +51,6 @@ int UnknownCommand(std::string_view name) {
   return Complain(fmt::format(
       "no such command '{}'{}", name,
       near ? fmt::format("; did you mean '{}'?", *near) : "; 'fathom --help' lists them"));
-}
-
-int RunDocs(std::span<const std::string_view> args) {
-  if (AsksForHelp(args)) {
-    fmt::print("usage: fathom docs configuration\n");
-    return kExitFine;
-  }
-  if (args.size() != 1 || args[0] != "configuration") {
-    return Complain("docs: the page to print is 'configuration'");
-  }
-  fmt::print("{}", ConfigurationPage());
-  return kExitFine;
 }
 
 // Thousands of streams need thousands of descriptors; the soft limit is often 1024.

@@ -653,7 +653,8 @@ constexpr Option kOptions[] = {
      .help = "Special tokens in user messages stay text, as with serve --literal-user-text."},
     {.name = "block-size", .type = kInteger, .fallback = "16", .range = {1, 65536},
      .commands = kTokenize, .section = kTokens,
-     .help = "Tokens per block of the key chain."},
+     .help = "Tokens per block of the key chain; must match the backend: vLLM 16, TensorRT-LLM 32, "
+             "SGLang 1."},
     {.name = "lora", .type = kText, .fallback = "", .commands = kTokenize, .section = kTokens,
      .placeholder = "NAME",
      .help = "Adapter whose keys to show."},

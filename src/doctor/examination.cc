@@ -212,10 +212,12 @@ class Examiner {
       LookAgain(view);
     }
     if (view.router) {
-      Note("router " + view.router->url, view.router->reached,
-           view.router->reached ? fmt::format("Fathom {}, {} workers", view.router->version,
-                                              view.router->workers.size())
-                                : view.router->problem);
+      // One that hides its workers was not looked at, whatever else it told.
+      const bool shown = view.router->reached && view.router->problem.empty();
+      Note("router " + view.router->url, shown,
+           shown ? fmt::format("Fathom {}, {} workers", view.router->version,
+                               view.router->workers.size())
+                 : view.router->problem);
     }
     if (view.dynamo) {
       Note("Dynamo frontend " + view.dynamo->url, view.dynamo->reached,

@@ -57,6 +57,15 @@ void Intake::Start() {
 }
 
 // Sockets must be closed before their context goes, and holdings given back before the index goes.
+void Intake::StopPolling() {
+  loop_.Post([this] {
+    for (const auto& [id, feed] : feeds_) {
+      if (!feed->polled) continue;
+      for (const Followed& followed : feed->streams) followed.stream->Stop();
+    }
+  });
+}
+
 void Intake::Stop() {
   if (!thread_.joinable()) return;
   auto idle = std::make_shared<std::promise<void>>();

@@ -5,7 +5,7 @@
 //
 // Threads  Streams run on a loop and thread of their own, which is also the one writer of the
 // index.
-//          Start() and Stop() from one thread.
+//          Start(), StopPolling() and Stop() from one thread.
 #pragma once
 
 #include <functional>
@@ -38,6 +38,9 @@ class Intake {
   Intake& operator=(const Intake&) = delete;
 
   void Start();
+  // A polled engine hands out each event once. A router that takes no new requests leaves them to
+  // the one that comes after it.
+  void StopPolling();
   void Stop();
 
  private:

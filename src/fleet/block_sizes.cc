@@ -1,5 +1,7 @@
 #include "fleet/block_sizes.h"
 
+#include "metrics/catalogue.h"
+
 namespace fathom {
 namespace {
 
@@ -176,20 +178,18 @@ void BlockSizes::Collect(const FleetSnapshot& fleet, Exposition& out) const {
     worker.ranks.ForEach([&](const Rank& rank) {
       const BlockSizeAgreement::Known known = agreement_.SizeOf(worker.id(), rank.number);
       if (known.source == SizeSource::kNone) return;
-      out.AddGauge("kv_router_block_size", "Tokens per KV cache block, and how that is known",
-                   {{"worker", worker.id_text()},
-                    {"rank", std::to_string(rank.number)},
-                    {"source", std::string(Name(known.source))}},
-                   known.size);
+      out.Add(Metric("kv_router_block_size"),
+              {{"worker", worker.id_text()},
+               {"rank", std::to_string(rank.number)},
+               {"source", std::string(Name(known.source))}},
+              known.size);
     });
     for (const auto& [sizes, count] : agreement_.MismatchesOf(worker.id())) {
-      out.AddCounter("kv_router_block_size_mismatch_total",
-                     "Stored events, and workers that were refused, whose block size is not the "
-                     "one in use",
-                     {{"worker", worker.id_text()},
-                      {"configured", std::to_string(sizes.first)},
-                      {"reported", std::to_string(sizes.second)}},
-                     static_cast<double>(count));
+      out.Add(Metric("kv_router_block_size_mismatch_total"),
+              {{"worker", worker.id_text()},
+               {"configured", std::to_string(sizes.first)},
+               {"reported", std::to_string(sizes.second)}},
+              static_cast<double>(count));
     }
   }
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "metrics/catalogue.h"
+
 namespace fathom {
 namespace {
 
@@ -43,13 +45,9 @@ std::optional<RankLoadReport> EngineReport::TotalLoad() const {
 void CollectLoads(const EngineReport& report, std::string_view worker, Exposition& out) {
   for (const RankLoadReport& load : report.loads) {
     const Labels labels = {{"worker", std::string(worker)}, {"dp_rank", std::to_string(load.rank)}};
-    out.AddGauge("kv_router_engine_running", "Requests that the engine says it runs", labels,
-                 load.running);
-    out.AddGauge("kv_router_engine_waiting", "Requests that the engine says wait in it", labels,
-                 load.waiting);
-    out.AddGauge("kv_router_engine_cache_usage",
-                 "Share of its KV cache that the engine says is in use, 0 to 1", labels,
-                 load.cache_usage);
+    out.Add(Metric("kv_router_engine_running"), labels, load.running);
+    out.Add(Metric("kv_router_engine_waiting"), labels, load.waiting);
+    out.Add(Metric("kv_router_engine_cache_usage"), labels, load.cache_usage);
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "metrics/catalogue.h"
+
 namespace fathom {
 namespace {
 
@@ -212,20 +214,18 @@ void TrustKeeper::Collect(const FleetSnapshot& fleet, Exposition& out) const {
       };
       for (size_t i = 0; i < kTrustStates; ++i) {
         const auto state = static_cast<TrustState>(i);
-        out.AddGauge("kv_router_rank_trust", "1 for the state of trust that a rank is in",
-                     labels("state", Name(state)), state == trust.state ? 1 : 0);
+        out.Add(Metric("kv_router_rank_trust"), labels("state", Name(state)),
+                state == trust.state ? 1 : 0);
       }
       if (trust.cause == TrustCause::kNone) return;
-      out.AddGauge("kv_router_rank_doubt", "1 while a rank is doubted or excluded, and why",
-                   labels("cause", Name(trust.cause)), 1);
+      out.Add(Metric("kv_router_rank_doubt"), labels("cause", Name(trust.cause)), 1);
     });
   }
   const std::lock_guard lock(mutex_);
   for (const auto& [what, count] : changes_) {
-    out.AddCounter(
-        "kv_router_trust_changes_total", "Times that a rank came into a state of trust",
-        {{"state", std::string(Name(what.first))}, {"cause", std::string(Name(what.second))}},
-        static_cast<double>(count));
+    out.Add(Metric("kv_router_trust_changes_total"),
+            {{"state", std::string(Name(what.first))}, {"cause", std::string(Name(what.second))}},
+            static_cast<double>(count));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "gateway/decision_text.h"
 #include "gateway/openai_error.h"
 #include "gateway/selection.h"
+#include "metrics/catalogue.h"
 #include "tokens/block_hash.h"
 
 namespace fathom {
@@ -94,7 +95,7 @@ void WriteFeed(JsonWriter& w, const FeedStatus& feed, const FleetSnapshot& fleet
   const double known = static_cast<double>(feed.cache_parts.Get());
   const double unknown = static_cast<double>(feed.unsupported_groups.Get());
   w.Key("credit").Number(known + unknown == 0 ? 1 : known / (known + unknown));
-#define FATHOM_WRITE_NUMBER(name, kind, help) w.Key(#name).Unsigned(feed.name.Get());
+#define FATHOM_WRITE_NUMBER(name, suffix) w.Key(#name).Unsigned(feed.name.Get());
   FATHOM_FEED_NUMBERS(FATHOM_WRITE_NUMBER)
 #undef FATHOM_WRITE_NUMBER
   w.EndObject();
@@ -234,8 +235,7 @@ void CollectDropped(const FeedStatus& feed, const Labels& labels, Exposition& ou
   const auto add = [&](const char* reason, const FeedNumber& number) {
     Labels with = labels;
     with.emplace_back("reason", reason);
-    out.AddCounter("kv_router_dropped_events_total", "KV events that were left out, by reason",
-                   with, static_cast<double>(number.Get()));
+    out.Add(Metric("kv_router_dropped_events_total"), with, static_cast<double>(number.Get()));
   };
   add("block_size_mismatch", feed.mismatched_events);  // not the size in use
   add("other_block_size", feed.other_block_size);      // not the size of the rank's other events
@@ -247,32 +247,23 @@ void CollectDropped(const FeedStatus& feed, const Labels& labels, Exposition& ou
 
 void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
                          const CacheIndex& index, Exposition& out) {
-  out.AddGauge("kv_router_index_bytes", "Memory that the index of the workers' caches holds", {},
-               static_cast<double>(index.memory().bytes()));
-  out.AddGauge("kv_router_index_max_bytes", "What it may hold at most", {},
-               static_cast<double>(index.memory().limit()));
-  constexpr std::string_view kLag = "kv_router_event_lag_seconds";
-  constexpr std::string_view kLagHelp = "How late KV events are";
-  out.AddHistogram(kLag, kLagHelp, {{"from", "timestamp"}}, feeds.lag_by_timestamp.Snapshot());
-  out.AddHistogram(kLag, kLagHelp, {{"from", "first_byte"}}, feeds.lag_after_first_byte.Snapshot());
+  out.Add(Metric("kv_router_index_bytes"), {}, static_cast<double>(index.memory().bytes()));
+  out.Add(Metric("kv_router_index_max_bytes"), {}, static_cast<double>(index.memory().limit()));
+  constexpr const MetricFamily& kLag = Metric("kv_router_event_lag_seconds");
+  out.Add(kLag, {{"from", "timestamp"}}, feeds.lag_by_timestamp.Snapshot());
+  out.Add(kLag, {{"from", "first_byte"}}, feeds.lag_after_first_byte.Snapshot());
   for (const auto& feed : feeds.All()) {
     if (fleet.Find(feed->worker) == nullptr) continue;  // it has left, and its stream soon will
     const Labels labels = {
         {"worker", std::to_string(feed->worker.value())},
         {"dp_rank", std::to_string(feed->dp_rank.load(std::memory_order_relaxed))}};
-    out.AddGauge("kv_router_feed_connected", "1 while a rank's event stream is connected", labels,
-                 feed->connected.load(std::memory_order_relaxed) ? 1 : 0);
+    out.Add(Metric("kv_router_feed_connected"), labels,
+            feed->connected.load(std::memory_order_relaxed) ? 1 : 0);
     if (feed->last_event.load(std::memory_order_relaxed) != 0) {
-      out.AddGauge("kv_router_feed_last_event_age_seconds", "Time since a rank's last event batch",
-                   labels, AgeSeconds(*feed));
+      out.Add(Metric("kv_router_feed_last_event_age_seconds"), labels, AgeSeconds(*feed));
     }
-#define FATHOM_EXPOSE(name, kind, help)                                                         \
-  if constexpr (std::string_view(kind) == "counter") {                                          \
-    out.AddCounter("kv_router_feed_" #name "_total", help, labels,                              \
-                   static_cast<double>(feed->name.Get()));                                      \
-  } else {                                                                                      \
-    out.AddGauge("kv_router_feed_" #name, help, labels, static_cast<double>(feed->name.Get())); \
-  }
+#define FATHOM_EXPOSE(name, suffix) \
+  out.Add(Metric("kv_router_feed_" #name suffix), labels, static_cast<double>(feed->name.Get()));
     FATHOM_FEED_NUMBERS(FATHOM_EXPOSE)
     CollectDropped(*feed, labels, out);
 #undef FATHOM_EXPOSE

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/version.h"
+#include "metrics/catalogue.h"
 
 namespace fathom {
 namespace {
@@ -12,19 +13,14 @@ constexpr std::array<std::string_view, kRoutes> kRouteNames = {
 constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
     "connect", "broken", "timeout", "status", "busy", "aborted", "gone", "question"};
 
-constexpr std::string_view kDecisions = "kv_router_decisions_total";
-constexpr std::string_view kDecisionsHelp =
-    "Choices, by what the chosen rank had of the prompt: confirmed by KV events, only believed to "
-    "be "
-    "there, or nothing; or the tokens were not known, or requests of that kind have no prompt";
-constexpr std::string_view kErrors = "kv_router_prediction_error_tokens";
-constexpr std::string_view kErrorsHelp =
-    "By how many tokens what was predicted to be cached was over or under what was found";
+constexpr const MetricFamily& kRelayed = Metric("fathom_relay_bytes_total");
+constexpr const MetricFamily& kRejected = Metric("fathom_requests_rejected_total");
+constexpr const MetricFamily& kDecisions = Metric("kv_router_decisions_total");
+constexpr const MetricFamily& kErrors = Metric("kv_router_prediction_error_tokens");
+constexpr const MetricFamily& kStages = Metric("kv_router_decision_stage_seconds");
+
 constexpr std::array kTokenCounts = {1.0,    16.0,    64.0,    256.0,   1024.0,
                                      4096.0, 16384.0, 65536.0, 262144.0};
-constexpr std::string_view kStages = "kv_router_decision_stage_seconds";
-constexpr std::string_view kStagesHelp = "Time that a choice spends in each of its stages";
-
 constexpr std::array kShort = {1e-6, 2.5e-6, 5e-6, 1e-5,  2.5e-5, 5e-5,
                                1e-4, 2.5e-4, 5e-4, 0.001, 0.005,  0.05};
 constexpr std::array kFirstToken = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
@@ -40,85 +36,51 @@ std::string_view Name(Route route) { return kRouteNames[static_cast<size_t>(rout
 std::string_view Name(RetryReason reason) { return kReasonNames[static_cast<size_t>(reason)]; }
 
 GatewayMetrics::GatewayMetrics(Registry& registry)
-    : time_to_first_token(registry.AddHistogram(
-          "fathom_time_to_first_token_seconds",
-          "Time from a request's first byte to the first byte of its answer's body", kFirstToken)),
-      inter_token_latency(registry.AddHistogram("fathom_inter_token_latency_seconds",
-                                                "Time between pieces of a streamed answer",
-                                                kBetweenTokens)),
-      duration(registry.AddHistogram("fathom_request_duration_seconds",
-                                     "Time from a request's first byte to the end of its answer",
-                                     kDurations)),
-      in_flight(registry.AddGauge("fathom_requests_in_flight", "Requests being served now")),
-      bytes_from_clients(registry.AddCounter("fathom_relay_bytes_total", "Body bytes relayed",
-                                             {{"direction", "to_worker"}})),
-      bytes_to_clients(registry.AddCounter("fathom_relay_bytes_total", "Body bytes relayed",
-                                           {{"direction", "to_client"}})),
-      rejected_full(registry.AddCounter("fathom_requests_rejected_total",
-                                        "Requests refused before a worker was chosen",
-                                        {{"reason", "full"}})),
-      rejected_draining(registry.AddCounter("fathom_requests_rejected_total",
-                                            "Requests refused before a worker was chosen",
-                                            {{"reason", "draining"}})),
-      client_left(registry.AddCounter("fathom_client_disconnects_total",
-                                      "Requests whose client left before the answer was complete")),
-      broken_answers(registry.AddCounter("fathom_broken_answers_total",
-                                         "Answers that broke off after their first byte")),
-      retries_denied(registry.AddCounter("fathom_retries_denied_total",
-                                         "Retries not made because the retry budget was empty")),
-      without_prompt(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "no_prompt"}})),
-      forwarded_as_tokens(registry.AddCounter(
-          "kv_router_forwarded_as_tokens_total",
-          "Requests that went to their worker with token ids in place of text")),
-      not_literal(registry.AddCounter(
-          "kv_router_user_text_not_literal_total",
-          "Chats that went to their worker as text in spite of --literal-user-text")),
-      queued(registry.AddCounter("kv_router_queued_total",
-                                 "Requests that waited in the router for a rank with room")),
-      queue_timeouts(registry.AddCounter(
-          "kv_router_queue_timeouts_total",
-          "Requests that waited too long for a rank with room and went to the best one anyway")),
-      queue_wait(registry.AddHistogram("kv_router_queue_wait_seconds",
-                                       "Time that requests waited for a rank with room",
-                                       kDurations)),
-      usage_asked(registry.AddCounter(
-          "kv_router_usage_asked_total",
-          "Streams whose engine the router asked for the usage, to take it out again")),
-      usage_seen(registry.AddCounter("kv_router_usage_seen_total",
-                                     "Answers that said how many tokens their prompt had")),
+    : time_to_first_token(
+          registry.AddHistogram(Metric("fathom_time_to_first_token_seconds"), kFirstToken)),
+      inter_token_latency(
+          registry.AddHistogram(Metric("fathom_inter_token_latency_seconds"), kBetweenTokens)),
+      duration(registry.AddHistogram(Metric("fathom_request_duration_seconds"), kDurations)),
+      in_flight(registry.AddGauge(Metric("fathom_requests_in_flight"))),
+      bytes_from_clients(registry.AddCounter(kRelayed, {{"direction", "to_worker"}})),
+      bytes_to_clients(registry.AddCounter(kRelayed, {{"direction", "to_client"}})),
+      rejected_full(registry.AddCounter(kRejected, {{"reason", "full"}})),
+      rejected_draining(registry.AddCounter(kRejected, {{"reason", "draining"}})),
+      client_left(registry.AddCounter(Metric("fathom_client_disconnects_total"))),
+      broken_answers(registry.AddCounter(Metric("fathom_broken_answers_total"))),
+      retries_denied(registry.AddCounter(Metric("fathom_retries_denied_total"))),
+      without_prompt(registry.AddCounter(kDecisions, {{"by", "no_prompt"}})),
+      forwarded_as_tokens(registry.AddCounter(Metric("kv_router_forwarded_as_tokens_total"))),
+      not_literal(registry.AddCounter(Metric("kv_router_user_text_not_literal_total"))),
+      queued(registry.AddCounter(Metric("kv_router_queued_total"))),
+      queue_timeouts(registry.AddCounter(Metric("kv_router_queue_timeouts_total"))),
+      queue_wait(registry.AddHistogram(Metric("kv_router_queue_wait_seconds"), kDurations)),
+      usage_asked(registry.AddCounter(Metric("kv_router_usage_asked_total"))),
+      usage_seen(registry.AddCounter(Metric("kv_router_usage_seen_total"))),
       registry_(registry),
-      by_cache_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "cache"}})),
-      by_belief_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "belief"}})),
-      by_load_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "load"}})),
-      without_tokens_(registry.AddCounter(kDecisions, kDecisionsHelp, {{"by", "no_tokens"}})),
-      prompt_tokens_(registry.AddCounter("kv_router_prompt_tokens_total",
-                                         "Tokens of the prompts that were routed")),
-      cached_tokens_(
-          registry.AddCounter("kv_router_cached_tokens_total",
-                              "Of these, cached on the chosen rank, as KV events had confirmed")),
-      predicted_(registry.AddCounter(
-          "kv_router_predicted_cached_tokens_total",
-          "Tokens that KV events said were cached, of requests whose engine told what it found")),
-      actual_(registry.AddCounter("kv_router_actual_cached_tokens_total",
-                                  "Tokens that the engines found cached, of the same requests")),
-      over_(registry.AddHistogram(kErrors, kErrorsHelp, kTokenCounts, {{"direction", "over"}})),
-      under_(registry.AddHistogram(kErrors, kErrorsHelp, kTokenCounts, {{"direction", "under"}})),
-      hashing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "hash"}})),
-      lookup_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "lookup"}})),
-      choosing_(registry.AddHistogram(kStages, kStagesHelp, kShort, {{"stage", "choose"}})) {
+      by_cache_(registry.AddCounter(kDecisions, {{"by", "cache"}})),
+      by_belief_(registry.AddCounter(kDecisions, {{"by", "belief"}})),
+      by_load_(registry.AddCounter(kDecisions, {{"by", "load"}})),
+      without_tokens_(registry.AddCounter(kDecisions, {{"by", "no_tokens"}})),
+      prompt_tokens_(registry.AddCounter(Metric("kv_router_prompt_tokens_total"))),
+      cached_tokens_(registry.AddCounter(Metric("kv_router_cached_tokens_total"))),
+      predicted_(registry.AddCounter(Metric("kv_router_predicted_cached_tokens_total"))),
+      actual_(registry.AddCounter(Metric("kv_router_actual_cached_tokens_total"))),
+      over_(registry.AddHistogram(kErrors, kTokenCounts, {{"direction", "over"}})),
+      under_(registry.AddHistogram(kErrors, kTokenCounts, {{"direction", "under"}})),
+      hashing_(registry.AddHistogram(kStages, kShort, {{"stage", "hash"}})),
+      lookup_(registry.AddHistogram(kStages, kShort, {{"stage", "lookup"}})),
+      choosing_(registry.AddHistogram(kStages, kShort, {{"stage", "choose"}})) {
   for (size_t i = 0; i < kWasteCauses; ++i) {
-    wasted_[i] = &registry.AddCounter(
-        "kv_router_wasted_prefill_tokens_total",
-        "Prompt tokens that were prefilled though their prefix was known somewhere, by why",
-        {{"cause", std::string(Name(static_cast<WasteCause>(i)))}});
+    wasted_[i] = &registry.AddCounter(Metric("kv_router_wasted_prefill_tokens_total"),
+                                      {{"cause", std::string(Name(static_cast<WasteCause>(i)))}});
   }
   for (size_t i = 0; i < kRetryReasons; ++i) {
-    retries_[i] = &registry.AddCounter("fathom_retries_total",
-                                       "Requests sent to another worker after a first one failed",
+    retries_[i] = &registry.AddCounter(Metric("fathom_retries_total"),
                                        {{"reason", std::string(kReasonNames[i])}});
   }
   registry
-      .AddGauge("fathom_build_info", "Always 1; the labels say what runs",
+      .AddGauge(Metric("fathom_build_info"),
                 {{"version", std::string(kVersion)}, {"compiler", kCompiler}})
       .Set(1);
 }
@@ -129,7 +91,7 @@ void GatewayMetrics::CountRequest(Route route, int status) {
   Counter* counter = slot.load(std::memory_order_acquire);  // pairs with the store below
   if (counter == nullptr) {
     counter = &registry_.AddCounter(
-        "fathom_requests_total", "Requests by kind and by the status that answered them",
+        Metric("fathom_requests_total"),
         {{"route", std::string(Name(route))}, {"code", std::to_string(code)}});
     slot.store(counter, std::memory_order_release);
   }
@@ -169,32 +131,21 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
                            TimePoint now, Exposition& out) {
   const double unit = steering.speed.unit();
   steering.sent.ExpireAll(now);
-  out.AddGauge("kv_router_queue_waiting", "Requests that wait in the router for a rank with room",
-               {}, static_cast<double>(waiting));
-  out.AddGauge("kv_router_sent_marks", "Marks of prompts that were sent somewhere just now", {},
-               static_cast<double>(steering.sent.marks()));
-  out.AddCounter("kv_router_sent_prompts_forgotten_total",
-                 "Prompts that were sent but not remembered, because too many were", {},
-                 static_cast<double>(steering.sent.forgotten()));
-  out.AddGauge("kv_router_prefill_seconds_per_token",
-               "How long the prefill of a token takes, as learned from first tokens", {},
-               unit / 1e9);
+  out.Add(Metric("kv_router_queue_waiting"), {}, static_cast<double>(waiting));
+  out.Add(Metric("kv_router_sent_marks"), {}, static_cast<double>(steering.sent.marks()));
+  out.Add(Metric("kv_router_sent_prompts_forgotten_total"), {},
+          static_cast<double>(steering.sent.forgotten()));
+  out.Add(Metric("kv_router_prefill_seconds_per_token"), {}, unit / 1e9);
   for (const Member& member : fleet.members()) {
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](Rank& rank) {
       const RankLoad::View load = rank.load.Look(now, unit);
       const Labels labels = {{"worker", worker.id_text()},
                              {"dp_rank", std::to_string(rank.number)}};
-      out.AddGauge("kv_router_rank_requests", "Requests on a rank that were routed by prompt",
-                   labels, load.requests);
-      out.AddGauge("kv_router_rank_queued_prefill_tokens",
-                   "Prefill work of requests without a first token, in tokens", labels,
-                   load.queued);
-      out.AddGauge("kv_router_rank_context_tokens",
-                   "Tokens that the requests on a rank keep in its cache", labels,
-                   static_cast<double>(load.context));
-      out.AddGauge("kv_router_rank_slowness", "How many times slower than the fleet a rank is",
-                   labels, rank.speed.SlownessBeside(steering.speed));
+      out.Add(Metric("kv_router_rank_requests"), labels, load.requests);
+      out.Add(Metric("kv_router_rank_queued_prefill_tokens"), labels, load.queued);
+      out.Add(Metric("kv_router_rank_context_tokens"), labels, static_cast<double>(load.context));
+      out.Add(Metric("kv_router_rank_slowness"), labels, rank.speed.SlownessBeside(steering.speed));
     });
   }
 }
@@ -206,23 +157,17 @@ void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out) {
     const auto kind = [&](const char* value) {
       return Labels{{"worker", worker.id_text()}, {"kind", value}};
     };
-    out.AddGauge("fathom_worker_in_flight", "Requests a worker is serving now", labels,
-                 worker.in_flight.load(std::memory_order_relaxed));
-    out.AddGauge("fathom_worker_ready", "1 if requests can be routed to the worker", labels,
-                 member.state == WorkerState::kReady ? 1 : 0);
-    out.AddGauge("fathom_worker_circuit_open", "1 while the worker's circuit breaker is open",
-                 labels, worker.breaker.open() ? 1 : 0);
-    out.AddCounter("fathom_worker_requests_total", "Requests sent to a worker", labels,
-                   static_cast<double>(worker.requests.Value()));
-    constexpr std::string_view kWrong = "fathom_worker_errors_total";
-    constexpr std::string_view kWrongHelp = "What went wrong with a worker's answers";
-    out.AddCounter(kWrong, kWrongHelp, kind("failed"),
-                   static_cast<double>(worker.failures.Value()));
-    out.AddCounter(kWrong, kWrongHelp, kind("aborted"),
-                   static_cast<double>(worker.aborted.Value()));
-    out.AddCounter(kWrong, kWrongHelp, kind("busy"), static_cast<double>(worker.busy.Value()));
-    out.AddCounter(kWrong, kWrongHelp, kind("broken_stream"),
-                   static_cast<double>(worker.broken_streams.Value()));
+    out.Add(Metric("fathom_worker_in_flight"), labels,
+            worker.in_flight.load(std::memory_order_relaxed));
+    out.Add(Metric("fathom_worker_ready"), labels, member.state == WorkerState::kReady ? 1 : 0);
+    out.Add(Metric("fathom_worker_circuit_open"), labels, worker.breaker.open() ? 1 : 0);
+    out.Add(Metric("fathom_worker_requests_total"), labels,
+            static_cast<double>(worker.requests.Value()));
+    constexpr const MetricFamily& kWrong = Metric("fathom_worker_errors_total");
+    out.Add(kWrong, kind("failed"), static_cast<double>(worker.failures.Value()));
+    out.Add(kWrong, kind("aborted"), static_cast<double>(worker.aborted.Value()));
+    out.Add(kWrong, kind("busy"), static_cast<double>(worker.busy.Value()));
+    out.Add(kWrong, kind("broken_stream"), static_cast<double>(worker.broken_streams.Value()));
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "metrics/catalogue.h"
+
 namespace fathom {
 namespace {
 
@@ -21,30 +23,22 @@ std::string_view Name(TokensFrom from) { return kFromNames[static_cast<size_t>(f
 std::string_view Name(TokenFailure failure) { return kFailureNames[static_cast<size_t>(failure)]; }
 
 TokenizeMetrics::TokenizeMetrics(Registry& registry)
-    : duration(registry.AddHistogram("kv_router_tokenize_seconds",
-                                     "Time that an engine took to tokenize a prompt", kDurations)),
-      local_duration(registry.AddHistogram(
-          "kv_router_local_tokenize_seconds",
-          "Time from a prompt's text to its tokens, with the model's own files", kLocalDurations)),
-      cache_bytes(registry.AddGauge("kv_router_token_cache_bytes",
-                                    "Memory that the tokens of earlier prompts hold")),
-      prefix_bytes(registry.AddGauge("kv_router_prefix_cache_bytes",
-                                     "Memory that the keys of earlier prompts hold")) {
+    : duration(registry.AddHistogram(Metric("kv_router_tokenize_seconds"), kDurations)),
+      local_duration(
+          registry.AddHistogram(Metric("kv_router_local_tokenize_seconds"), kLocalDurations)),
+      cache_bytes(registry.AddGauge(Metric("kv_router_token_cache_bytes"))),
+      prefix_bytes(registry.AddGauge(Metric("kv_router_prefix_cache_bytes"))) {
   for (size_t i = 0; i < kTokensFrom; ++i) {
-    from_[i] = &registry.AddCounter("kv_router_tokenized_total",
-                                    "Completion requests by where their tokens came from",
+    from_[i] = &registry.AddCounter(Metric("kv_router_tokenized_total"),
                                     {{"source", std::string(kFromNames[i])}});
   }
   for (size_t i = 0; i < kTokenFailures; ++i) {
-    failures_[i] = &registry.AddCounter("kv_router_tokenize_failures_total",
-                                        "Completion requests whose tokens could not be had in time",
+    failures_[i] = &registry.AddCounter(Metric("kv_router_tokenize_failures_total"),
                                         {{"reason", std::string(kFailureNames[i])}});
   }
   for (size_t i = 0; i < kInexact; ++i) {
-    inexact_[i] = &registry.AddCounter(
-        "kv_router_inexact_prompts_total",
-        "Prompts whose tokens the model's own files give only in part, or not at all",
-        {{"reason", std::string(Name(static_cast<Inexact>(i)))}});
+    inexact_[i] = &registry.AddCounter(Metric("kv_router_inexact_prompts_total"),
+                                       {{"reason", std::string(Name(static_cast<Inexact>(i)))}});
   }
 }
 

@@ -95,6 +95,29 @@ void CheckLabelNames(const Labels& labels) {
   }
 }
 
+void CheckLabelsOf(const MetricFamily& family, const Labels& labels) {
+  CHECK(labels.size() == family.labels().size());
+  for (const MetricLabel& label : family.labels()) {
+    CHECK(std::ranges::any_of(labels, [&](const auto& has) { return has.first == label.name; }));
+  }
+}
+
+std::string_view Name(MetricType type) { return kTypeNames[static_cast<size_t>(type)]; }
+
+void Exposition::Add(const MetricFamily& family, const Labels& labels, double value) {
+  CHECK(family.type != MetricType::kHistogram);
+  CheckLabelsOf(family, labels);
+  AppendSample(SamplesOf(family.name, family.help, family.type), family.name, "",
+               JoinLabels(labels), value);
+}
+
+void Exposition::Add(const MetricFamily& family, const Labels& labels,
+                     const HistogramSnapshot& snapshot) {
+  CHECK(family.type == MetricType::kHistogram);
+  CheckLabelsOf(family, labels);
+  AddHistogram(family.name, family.help, labels, snapshot);
+}
+
 void Exposition::AddCounter(std::string_view name, std::string_view help, const Labels& labels,
                             double value) {
   AppendSample(SamplesOf(name, help, MetricType::kCounter), name, "", JoinLabels(labels), value);
@@ -125,7 +148,7 @@ std::string Exposition::Text() const {
   std::string out;
   for (const auto& [name, family] : families_) {
     fmt::format_to(std::back_inserter(out), "# HELP {} {}\n# TYPE {} {}\n{}", name, family.help,
-                   name, kTypeNames[static_cast<size_t>(family.type)], family.samples);
+                   name, Name(family.type), family.samples);
   }
   return out;
 }

@@ -5,11 +5,11 @@
 //
 // Threads  One: made for a single answer and thrown away.
 // Errors   Names are ours, so a malformed one stops the process, as does a family that is given two
-//          types. Values are not: label values are escaped, and bytes that are not UTF-8 become
-//          U+FFFD, because Prometheus refuses a whole page for one of them.
+//          types, or other labels than the catalogue says. Values are not: label values are
+//          escaped, and bytes that are not UTF-8 become U+FFFD, because Prometheus refuses a whole
+//          page for one of them.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -18,22 +18,28 @@
 #include <vector>
 
 #include "metrics/histogram.h"
+#include "metrics/metric_family.h"
 
 namespace fathom {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
-
 // Stops the process unless the names are what Prometheus accepts, without duplicates, and none of
 // them is reserved.
 void CheckMetricName(std::string_view name);
 void CheckLabelNames(const Labels& labels);
+// Stops the process unless these are the family's labels, in any order.
+void CheckLabelsOf(const MetricFamily& family, const Labels& labels);
 
 class Exposition {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
+  // A family of the catalogue: a counter or a gauge; or a histogram.
+  void Add(const MetricFamily& family, const Labels& labels, double value);
+  void Add(const MetricFamily& family, const Labels& labels, const HistogramSnapshot& snapshot);
+
+  // Any other: engines that are played have the names of those that are real.
   // The first help of a family is the one that is shown. Prometheus counts in doubles, so do these.
   void AddCounter(std::string_view name, std::string_view help, const Labels& labels, double value);
   void AddGauge(std::string_view name, std::string_view help, const Labels& labels, double value);

@@ -98,6 +98,29 @@ TEST(ExpositionDeathTest, RefusesNamesThatPrometheusWouldRefuse) {
   EXPECT_DEATH(out.AddGauge("a", "", {{"l", "1"}, {"l", "2"}}, 1), "broken invariant");
 }
 
+constexpr MetricFamily kNow{.name = "b_now",
+                            .type = MetricType::kGauge,
+                            .help = "How many now",
+                            .action = "",
+                            .label_slots = {{{"worker"}, {"kind", "x y"}}}};
+
+TEST(Exposition, TakesHelpAndTypeFromAFamily) {
+  Exposition out;
+  out.Add(kNow, {{"kind", "x"}, {"worker", "5"}}, 2);
+  EXPECT_EQ(out.Text(),
+            "# HELP b_now How many now\n"
+            "# TYPE b_now gauge\n"
+            "b_now{kind=\"x\",worker=\"5\"} 2\n");
+}
+
+TEST(ExpositionDeathTest, RefusesOtherLabelsThanTheFamilyHas) {
+  Exposition out;
+  EXPECT_DEATH(out.Add(kNow, {{"worker", "5"}}, 2), "broken invariant");
+  EXPECT_DEATH(out.Add(kNow, {{"worker", "5"}, {"sort", "x"}}, 2), "broken invariant");
+  EXPECT_DEATH(out.Add(kNow, {{"worker", "5"}, {"kind", "x"}}, HistogramSnapshot{}),
+               "broken invariant");
+}
+
 // The reader judges the other tests, so it must be able to say no.
 TEST(ExpositionReader, RefusesWhatIsNotTheFormat) {
   const std::string head = "# HELP a x\n# TYPE a gauge\n";

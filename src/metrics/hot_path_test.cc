@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "metrics/catalogue.h"
 #include "metrics/registry.h"
 
 namespace {
@@ -39,9 +40,9 @@ namespace {
 TEST(HotPath, AllocatesNothingEvenWhenAThreadIsNew) {
   constexpr double kBounds[] = {0.01, 0.1, 1};
   Registry registry;
-  Counter& counter = registry.AddCounter("a_total", "A");
-  Gauge& gauge = registry.AddGauge("g", "G");
-  Histogram& histogram = registry.AddHistogram("h", "H", kBounds);
+  Counter& counter = registry.AddCounter(Metric("fathom_retries_denied_total"));
+  Gauge& gauge = registry.AddGauge(Metric("fathom_requests_in_flight"));
+  Histogram& histogram = registry.AddHistogram(Metric("kv_router_queue_wait_seconds"), kBounds);
   size_t counted = 0;
   std::jthread([&] {
     const size_t before = allocations;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "metrics/catalogue.h"
 
 namespace fathom {
 namespace {
@@ -12,40 +13,38 @@ constexpr std::string_view kOther = "other";
 
 struct Write {
   Exposition& out;
-  const std::string& name;
-  const std::string& help;
+  const MetricFamily& family;
   const Labels& labels;
 
   void operator()(const std::unique_ptr<Counter>& counter) const {
-    out.AddCounter(name, help, labels, static_cast<double>(counter->Value()));
+    out.Add(family, labels, static_cast<double>(counter->Value()));
   }
   void operator()(const std::unique_ptr<Gauge>& gauge) const {
-    out.AddGauge(name, help, labels, static_cast<double>(gauge->Value()));
+    out.Add(family, labels, static_cast<double>(gauge->Value()));
   }
   void operator()(const std::unique_ptr<Histogram>& histogram) const {
-    out.AddHistogram(name, help, labels, histogram->Snapshot());
+    out.Add(family, labels, histogram->Snapshot());
   }
 };
 
 }  // namespace
 
-Registry::Registry()
-    : overflowed_(
-          &AddCounter("fathom_metrics_label_overflow_total",
-                      "Label sets beyond the limit of their family, counted as \"other\"")) {}
+Registry::Registry() : overflowed_(&AddCounter(Metric("fathom_metrics_label_overflow_total"))) {}
 
-Counter& Registry::AddCounter(std::string_view name, std::string_view help, Labels labels) {
-  return Add<Counter>(MetricType::kCounter, name, help, std::move(labels));
+Counter& Registry::AddCounter(const MetricFamily& family, Labels labels) {
+  CHECK(family.type == MetricType::kCounter);
+  return Add<Counter>(family, std::move(labels));
 }
 
-Gauge& Registry::AddGauge(std::string_view name, std::string_view help, Labels labels) {
-  return Add<Gauge>(MetricType::kGauge, name, help, std::move(labels));
+Gauge& Registry::AddGauge(const MetricFamily& family, Labels labels) {
+  CHECK(family.type == MetricType::kGauge);
+  return Add<Gauge>(family, std::move(labels));
 }
 
-Histogram& Registry::AddHistogram(std::string_view name, std::string_view help,
+Histogram& Registry::AddHistogram(const MetricFamily& family,
                                   std::span<const double> upper_bounds_seconds, Labels labels) {
-  return Add<Histogram>(MetricType::kHistogram, name, help, std::move(labels),
-                        upper_bounds_seconds);
+  CHECK(family.type == MetricType::kHistogram);
+  return Add<Histogram>(family, std::move(labels), upper_bounds_seconds);
 }
 
 void Registry::AddCollector(Collector collector) {
@@ -60,7 +59,7 @@ std::string Registry::Render() const {
     const std::scoped_lock lock(mutex_);
     for (const auto& [name, family] : families_) {
       for (const auto& [labels, metric] : family.series) {
-        std::visit(Write{out, name, family.help, labels}, metric);
+        std::visit(Write{out, *family.what, labels}, metric);
       }
     }
     collectors = collectors_;
@@ -71,12 +70,12 @@ std::string Registry::Render() const {
 }
 
 template <class T, class... Args>
-T& Registry::Add(MetricType type, std::string_view name, std::string_view help, Labels labels,
-                 Args... args) {
+T& Registry::Add(const MetricFamily& what, Labels labels, Args... args) {
   std::ranges::sort(labels);
   CheckLabelNames(labels);
+  CheckLabelsOf(what, labels);
   const std::scoped_lock lock(mutex_);
-  Family& family = FamilyOf(type, name, help, args...);
+  Family& family = FamilyOf(what, args...);
   BoundLabels(family, labels);
   auto found = family.series.find(labels);
   if (found == family.series.end()) {
@@ -85,19 +84,16 @@ T& Registry::Add(MetricType type, std::string_view name, std::string_view help, 
   return *std::get<std::unique_ptr<T>>(found->second);
 }
 
-Registry::Family& Registry::FamilyOf(MetricType type, std::string_view name, std::string_view help,
+Registry::Family& Registry::FamilyOf(const MetricFamily& what,
                                      std::span<const double> upper_bounds) {
-  auto found = families_.find(name);
+  auto found = families_.find(what.name);
   if (found == families_.end()) {
-    CheckMetricName(name);
-    Family family{.type = type,
-                  .help = std::string(help),
-                  .upper_bounds = {upper_bounds.begin(), upper_bounds.end()},
-                  .series = {}};
-    found = families_.emplace(std::string(name), std::move(family)).first;
+    CheckMetricName(what.name);
+    Family family{
+        .what = &what, .upper_bounds = {upper_bounds.begin(), upper_bounds.end()}, .series = {}};
+    found = families_.emplace(what.name, std::move(family)).first;
   }
-  CHECK(found->second.type == type);
-  CHECK(found->second.help == help);
+  CHECK(found->second.what == &what);
   CHECK(std::ranges::equal(found->second.upper_bounds, upper_bounds));
   return found->second;
 }

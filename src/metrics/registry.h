@@ -11,8 +11,9 @@
 // Memory   Metrics live, at one address, as long as the registry. What a collector captures must
 //          live as long too. A family holds at most kMaxLabelSets label sets: the last of them has
 //          the value "other" in every label and stands for all that came too late.
-// Errors   Two families of one name must agree in type and help, and histograms in bounds; anything
-//          else is a mistake of ours and stops the process.
+// Errors   A family must be added as what the catalogue says it is, and histograms of one family
+// must
+//          agree in bounds; anything else is a mistake of ours and stops the process.
 #pragma once
 
 #include <functional>
@@ -40,11 +41,11 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // The same name and labels (in any order) give the same metric.
-  Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
-  Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  Histogram& AddHistogram(std::string_view name, std::string_view help,
-                          std::span<const double> upper_bounds_seconds, Labels labels = {});
+  // The same family and labels (in any order) give the same metric. Families outlive the registry.
+  Counter& AddCounter(const MetricFamily& family, Labels labels = {});
+  Gauge& AddGauge(const MetricFamily& family, Labels labels = {});
+  Histogram& AddHistogram(const MetricFamily& family, std::span<const double> upper_bounds_seconds,
+                          Labels labels = {});
 
   // A collector may add to families that are registered here.
   void AddCollector(Collector collector);
@@ -53,25 +54,22 @@ class Registry {
   std::string Render() const;
 
  private:
-  using Metric =
+  using AnyMetric =
       std::variant<std::unique_ptr<Counter>, std::unique_ptr<Gauge>, std::unique_ptr<Histogram>>;
 
   struct Family {
-    MetricType type;
-    std::string help;
-    std::vector<double> upper_bounds;  // of histograms
-    std::map<Labels, Metric> series;   // labels sorted by name
+    const MetricFamily* what;
+    std::vector<double> upper_bounds;    // of histograms
+    std::map<Labels, AnyMetric> series;  // labels sorted by name
   };
 
   template <class T, class... Args>
-  T& Add(MetricType type, std::string_view name, std::string_view help, Labels labels,
-         Args... args);
-  Family& FamilyOf(MetricType type, std::string_view name, std::string_view help,
-                   std::span<const double> upper_bounds = {});
+  T& Add(const MetricFamily& what, Labels labels, Args... args);
+  Family& FamilyOf(const MetricFamily& what, std::span<const double> upper_bounds = {});
   void BoundLabels(const Family& family, Labels& labels);
 
   mutable std::mutex mutex_;  // guards the two below
-  std::map<std::string, Family, std::less<>> families_;
+  std::map<std::string_view, Family> families_;
   std::vector<Collector> collectors_;
   Counter* overflowed_;  // label sets that became "other"
 };

@@ -13,13 +13,32 @@ namespace fathom {
 namespace {
 
 constexpr double kBounds[] = {0.01, 0.1, 1};
+constexpr MetricFamily Of(std::string_view name, MetricType type, std::string_view help,
+                          std::string_view label = {}, std::string_view another = {}) {
+  return {.name = name,
+          .type = type,
+          .help = help,
+          .action = "",
+          .label_slots = {{{label}, {another}}}};
+}
+
+constexpr MetricFamily kRequests = Of("requests_total", MetricType::kCounter, "Requests", "model");
+constexpr MetricFamily kInFlight = Of("in_flight", MetricType::kGauge, "Now");
+constexpr MetricFamily kTime = Of("t_seconds", MetricType::kHistogram, "Time");
+constexpr MetricFamily kPairs = Of("a_total", MetricType::kCounter, "A", "x", "y");
+constexpr MetricFamily kPlain = Of("a_total", MetricType::kCounter, "A");
+constexpr MetricFamily kByModel = Of("a_total", MetricType::kCounter, "A", "model");
+constexpr MetricFamily kWorkers = Of("g", MetricType::kGauge, "G", "worker");
+constexpr MetricFamily kAsked = Of("asked", MetricType::kGauge, "");
+constexpr MetricFamily kLate = Of("late_total", MetricType::kCounter, "Late");
+constexpr MetricFamily kLabelled = Of("h", MetricType::kHistogram, "H", "l");
 constexpr std::string_view kOverflow = "fathom_metrics_label_overflow_total";
 
 TEST(Registry, RendersWhatItsMetricsSay) {
   Registry registry;
-  registry.AddCounter("requests_total", "Requests", {{"model", "m"}}).Add(3);
-  registry.AddGauge("in_flight", "Now").Set(-4);
-  registry.AddHistogram("t_seconds", "Time", kBounds).Observe(std::chrono::milliseconds(50));
+  registry.AddCounter(kRequests, {{"model", "m"}}).Add(3);
+  registry.AddGauge(kInFlight).Set(-4);
+  registry.AddHistogram(kTime, kBounds).Observe(std::chrono::milliseconds(50));
   const std::string text = registry.Render();
   const ExpositionReader reader(text);
   EXPECT_EQ(reader.problem(), "");
@@ -35,18 +54,18 @@ TEST(Registry, RendersWhatItsMetricsSay) {
 
 TEST(Registry, GivesTheSameMetricForTheSameLabelsInAnyOrder) {
   Registry registry;
-  Counter& one = registry.AddCounter("a_total", "A", {{"x", "1"}, {"y", "2"}});
-  Counter& same = registry.AddCounter("a_total", "A", {{"y", "2"}, {"x", "1"}});
-  Counter& other = registry.AddCounter("a_total", "A", {{"x", "2"}, {"y", "1"}});
+  Counter& one = registry.AddCounter(kPairs, {{"x", "1"}, {"y", "2"}});
+  Counter& same = registry.AddCounter(kPairs, {{"y", "2"}, {"x", "1"}});
+  Counter& other = registry.AddCounter(kPairs, {{"x", "2"}, {"y", "1"}});
   EXPECT_EQ(&one, &same);
   EXPECT_NE(&one, &other);
 }
 
 TEST(Registry, JoinsLabelSetsIntoOneFamilyWithCollectedOnes) {
   Registry registry;
-  registry.AddGauge("g", "G", {{"worker", "1"}}).Set(1);
-  registry.AddCollector([](Exposition& out) { out.AddGauge("g", "G", {{"worker", "2"}}, 2); });
-  registry.AddCollector([](Exposition& out) { out.AddCounter("a_total", "A", {}, 9); });
+  registry.AddGauge(kWorkers, {{"worker", "1"}}).Set(1);
+  registry.AddCollector([](Exposition& out) { out.Add(kWorkers, {{"worker", "2"}}, 2); });
+  registry.AddCollector([](Exposition& out) { out.Add(kPlain, {}, 9); });
   const std::string text = registry.Render();
   const ExpositionReader reader(text);  // refuses a second HELP or TYPE
   EXPECT_EQ(reader.problem(), "");
@@ -58,14 +77,14 @@ TEST(Registry, JoinsLabelSetsIntoOneFamilyWithCollectedOnes) {
 TEST(Registry, AsksItsCollectorsEveryTime) {
   Registry registry;
   int asked = 0;
-  registry.AddCollector([&](Exposition& out) { out.AddGauge("asked", "", {}, ++asked); });
+  registry.AddCollector([&](Exposition& out) { out.Add(kAsked, {}, ++asked); });
   registry.Render();
   EXPECT_EQ(ExpositionReader(registry.Render()).Value("asked"), 2);
 }
 
 TEST(Registry, LetsACollectorAddAMetric) {
   Registry registry;
-  registry.AddCollector([&](Exposition&) { registry.AddCounter("late_total", "Late").Add(); });
+  registry.AddCollector([&](Exposition&) { registry.AddCounter(kLate).Add(); });
   registry.Render();
   EXPECT_EQ(ExpositionReader(registry.Render()).Value("late_total"), 1);
 }
@@ -73,7 +92,7 @@ TEST(Registry, LetsACollectorAddAMetric) {
 TEST(Registry, SharesOneOtherWhenAFamilyIsFull) {
   Registry registry;
   const auto add = [&](size_t i) -> Counter& {
-    return registry.AddCounter("a_total", "A", {{"model", std::to_string(i)}});
+    return registry.AddCounter(kByModel, {{"model", std::to_string(i)}});
   };
   Counter* first = &add(0);
   for (size_t i = 1; i < Registry::kMaxLabelSets - 1; ++i) add(i).Add();
@@ -92,7 +111,7 @@ TEST(Registry, SharesOneOtherWhenAFamilyIsFull) {
 
 TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {
   Registry registry;
-  Histogram& histogram = registry.AddHistogram("h", "H", kBounds);
+  Histogram& histogram = registry.AddHistogram(kTime, kBounds);
   std::atomic<bool> stop{false};
   std::jthread observer([&] {
     for (int64_t ns = 0; !stop.load(); ns = (ns + 7'654'321) % 2'000'000'000) {
@@ -101,7 +120,7 @@ TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {
   });
   std::jthread adder([&] {
     for (int i = 0; !stop.load(); i = (i + 1) % 50) {
-      registry.AddCounter("a_total", "A", {{"i", std::to_string(i)}}).Add();
+      registry.AddCounter(kByModel, {{"model", std::to_string(i)}}).Add();
     }
   });
   std::string problem;
@@ -111,10 +130,10 @@ TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {
     const std::string text = registry.Render();
     const ExpositionReader reader(text);
     problem = reader.problem();
-    const double count = reader.Value("h_count").value_or(-1);
-    if (count < last) problem = "h_count fell";
+    const double count = reader.Value("t_seconds_count").value_or(-1);
+    if (count < last) problem = "the count fell";
     last = count;
-    all_added = reader.Value("a_total{i=\"49\"}").has_value();
+    all_added = reader.Value("a_total{model=\"49\"}").has_value();
   }
   stop.store(true);
   EXPECT_EQ(problem, "");
@@ -123,11 +142,19 @@ TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {
 TEST(RegistryDeathTest, RefusesAFamilyThatDisagreesWithItself) {
   constexpr double kOtherBounds[] = {0.5};
   Registry registry;
-  registry.AddCounter("a_total", "A");
-  registry.AddHistogram("h", "H", kBounds, {{"l", "1"}});
-  EXPECT_DEATH(registry.AddGauge("a_total", "A"), "broken invariant");
-  EXPECT_DEATH(registry.AddCounter("a_total", "B"), "broken invariant");
-  EXPECT_DEATH(registry.AddHistogram("h", "H", kOtherBounds, {{"l", "2"}}), "broken invariant");
+  registry.AddCounter(kPlain);
+  registry.AddHistogram(kLabelled, kBounds, {{"l", "1"}});
+  EXPECT_DEATH(registry.AddGauge(kPlain), "broken invariant");
+  EXPECT_DEATH(registry.AddHistogram(kPlain, kBounds), "broken invariant");
+  EXPECT_DEATH(registry.AddCounter(kPairs, {{"x", "1"}, {"y", "1"}}), "broken invariant");
+  EXPECT_DEATH(registry.AddHistogram(kLabelled, kOtherBounds, {{"l", "2"}}), "broken invariant");
+}
+
+TEST(RegistryDeathTest, RefusesLabelsThatTheFamilyDoesNotHave) {
+  Registry registry;
+  EXPECT_DEATH(registry.AddCounter(kByModel), "broken invariant");
+  EXPECT_DEATH(registry.AddCounter(kByModel, {{"worker", "1"}}), "broken invariant");
+  EXPECT_DEATH(registry.AddGauge(kInFlight, {{"worker", "1"}}), "broken invariant");
 }
 
 }  // namespace

@@ -8,8 +8,10 @@ from collections import defaultdict
 import pytest
 import yaml
 
+from catalogue import CATALOGUE, selectors, unknown
 from choices import QUICK, complete, ids
 from conftest import ROOT, parse_metrics, run_fathom
+from docs_pages import flags_in, foreign
 from wire import eventually
 
 RULES = ROOT / "deploy/prometheus/fathom-alerts.yml"
@@ -17,53 +19,9 @@ RULE_TESTS = ROOT / "deploy/prometheus/fathom-alerts-test.yml"
 RUNBOOKS = ROOT / "docs/runbooks"
 PAGES = sorted(page for page in RUNBOOKS.glob("*.md") if page.name != "README.md")
 
-STATES = {"probing", "learning", "trusted", "doubted", "excluded"}
-DOUBTS = {"block_size_mismatch", "no_events", "event_gap", "event_lag", "tokens_differ",
-          "prediction_drift", "prefix_caching_off", "churn", "unsupported_groups"}
 EXCLUSIONS = {"unhealthy", "block_size_conflict"}
-WASTES = {"load", "full", "wish", "forgotten", "doubted", "excluded", "evicted", "lag", "mispredicted", "gone"}
-
-# What the rules and pages may speak of, with the labels whose values are fixed.
-METRICS = {
-    "fathom_build_info": {},
-    "fathom_requests_total": {"route": {"own"}, "code": {"503"}},
-    "fathom_worker_ready": {},
-    "kv_router_actual_cached_tokens_total": {},
-    "kv_router_block_size_mismatch_total": {},
-    "kv_router_decisions_total": {"by": {"cache"}},
-    "kv_router_engine_cache_usage": {},
-    "kv_router_event_lag_seconds": {"from": {"timestamp", "first_byte"}},
-    "kv_router_feed_batches_total": {},
-    "kv_router_feed_blocks": {},
-    "kv_router_feed_evicted_blocks_total": {},
-    "kv_router_feed_gaps_total": {},
-    "kv_router_feed_lost_batches_total": {},
-    "kv_router_feed_removed_blocks_total": {},
-    "kv_router_feed_repaired_batches_total": {},
-    "kv_router_feed_stored_blocks_total": {},
-    "kv_router_feed_unsupported_blocks_total": {},
-    "kv_router_feed_unsupported_groups": {},
-    "kv_router_predicted_cached_tokens_total": {},
-    "kv_router_prediction_error_tokens": {"direction": {"over", "under"}},
-    "kv_router_prefill_seconds_per_token": {},
-    "kv_router_prompt_tokens_total": {},
-    "kv_router_rank_doubt": {"cause": DOUBTS | EXCLUSIONS},
-    "kv_router_rank_slowness": {},
-    "kv_router_rank_trust": {"state": STATES},
-    "kv_router_trust_changes_total": {"state": STATES, "cause": DOUBTS | EXCLUSIONS},
-    "kv_router_wasted_prefill_tokens_total": {"cause": WASTES},
-}
-
-# In the engines' own words; each is in the documentation of the engine that the page names.
-ENGINE_FLAGS = set("""
-    --block-size --chat-template --disable-radix-cache --enable-cache-report --enable-hierarchical-cache
-    --enable-metrics --enable-prefix-caching --enable-prompt-tokens-details --extra_llm_api_options
-    --gpu-memory-utilization --kv-block-size --kv-cache-dtype --kv-events-config --kv-transfer-config
-    --kv_cache_free_gpu_memory_fraction --max-num-batched-tokens --max-num-seqs --max-running-requests
-    --max-total-tokens --max_batch_size --mem-fraction-static --no-enable-prefix-caching --page-size
-    --pipeline-parallel-size --pp-size --pp_size --publish-events-and-metrics --shutdown-timeout
-    --tensor-parallel-size --tokenizer --tokenizer-path --tp-size --tp_size
-    """.split())
+DOUBTS = CATALOGUE["kv_router_rank_doubt"][1]["cause"] - EXCLUSIONS
+WASTES = CATALOGUE["kv_router_wasted_prefill_tokens_total"][1]["cause"]
 
 
 def alerts():
@@ -76,25 +34,8 @@ def promtool(*args):
                           check=False)
 
 
-def selectors(text):
-    """(metric, {label: the values that are named}) for each metric that the text speaks of."""
-    found = []
-    for name, labels in re.findall(r"\b((?:fathom|kv_router)_\w+[a-z])\b(?:\{([^}]*)\})?", text):
-        values = {label: set(value.split("|"))
-                  for label, value in re.findall(r'(\w+)=~?"([^"]*)"', labels)}
-        found.append((re.sub(r"_(bucket|sum|count)$", "", name), values))
-    return found
-
-
 def assert_known(text, where):
-    for name, labels in selectors(text):
-        assert name in METRICS, f"{where}: {name}"
-        for label, values in labels.items():
-            assert values <= METRICS[name].get(label, set()), f"{where}: {name} {label} {values}"
-
-
-def flags_in(text):
-    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*[a-z]", text))
+    assert unknown(text) == [], where
 
 
 # --- the rules
@@ -183,7 +124,7 @@ def test_a_page_has_all_its_parts(page):
 
 # Those that are about the router have nothing to set in an engine.
 @pytest.mark.parametrize("page", [page for page in PAGES
-                                  if page.stem not in ("not-ready", "no-trusted-rank")],
+                                  if page.stem not in ("router-down", "not-ready", "no-trusted-rank")],
                          ids=lambda page: page.stem)
 def test_a_fix_is_told_for_each_engine(page):
     fix = page.read_text().partition("## Fix")[2]
@@ -216,7 +157,7 @@ def fathom_flags():
 
 @pytest.mark.parametrize("page", [*PAGES, RUNBOOKS / "README.md"], ids=lambda page: page.stem)
 def test_pages_name_options_that_exist(page, fathom_flags):
-    assert flags_in(page.read_text()) - fathom_flags - ENGINE_FLAGS == set()
+    assert flags_in(page.read_text()) - fathom_flags - foreign("flags") == set()
 
 
 # --- a running router
@@ -239,22 +180,6 @@ def exposed(shared_world):
     eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
     eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
     return router.get("/metrics").text()
-
-
-@pytest.mark.parametrize("name", sorted(METRICS))
-def test_a_running_router_has_the_metric(exposed, name):
-    assert re.search(rf"^# TYPE {name} ", exposed, re.MULTILINE)
-
-
-@pytest.mark.parametrize("name, label", [
-    ("kv_router_rank_trust", "state"), ("kv_router_rank_doubt", "cause"),
-    ("kv_router_wasted_prefill_tokens_total", "cause"), ("kv_router_trust_changes_total", "state"),
-    ("kv_router_trust_changes_total", "cause"), ("kv_router_prediction_error_tokens", "direction"),
-    ("kv_router_event_lag_seconds", "from")])
-def test_a_running_router_has_no_other_values_of_the_label(exposed, name, label):
-    values = {dict(labels)[label] for (series, labels) in parse_metrics(exposed)
-              if re.sub(r"_(bucket|sum|count)$", "", series) == name}
-    assert values and values - {"", "none"} <= METRICS[name][label]
 
 
 def test_a_running_router_says_what_the_alerts_look_for(exposed):

@@ -114,6 +114,20 @@ def test_an_address_in_use_is_a_clear_line():
             assert str(port) in line and "in use" in line.lower()
 
 
+@pytest.mark.parametrize(("flags", "warned"), [
+    (["--host", "0.0.0.0"], True),
+    (["--host", "0.0.0.0", "--admin-key", "hush"], False),
+    (["--host", "0.0.0.0", "--admin-listen", "127.0.0.1:0"], False),
+    (["--admin-listen", "0.0.0.0:0"], True),
+    (["--admin-listen", "0.0.0.0:0", "--admin-key", "hush"], False),
+])
+def test_open_admin_pages_are_warned_of(world, flags, warned):
+    router = world.start("serve", "--port", 0, *flags)
+    router.wait_for_log("Admin pages" if "--admin-listen" in flags else "Listening")
+    router.wait_for_log("No workers are configured")
+    assert ("Anyone who reaches this port" in router.log_text()) == warned
+
+
 def test_an_admin_address_in_use_is_a_clear_line():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

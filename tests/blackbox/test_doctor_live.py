@@ -9,7 +9,7 @@ import pytest
 from conftest import run_fathom
 from doctor_server import DoctorServer, dynamo_pages, sglang_pages, trtllm_pages, vllm_pages
 from trust import ROUTER, Traffic, mock_of, router_of
-from wire import ask, eventually
+from wire import ask, eventually, free_port
 from wiretap import Wiretap
 
 READ_ONLY_TARGETS = ("/live", "/ready", "/health", "/metrics", "/debug/decisions", "/debug/index", "/v1/models",
@@ -168,5 +168,16 @@ def test_an_admin_key_that_is_missing_is_asked_for(world):
     worker = mock_of(world)
     router = world.serve("--admin-key", "hush", workers=[worker])
     ran = run_fathom("doctor", "--url", router.url)
+    assert ran.returncode == 2, "nothing of its workers was seen"
     assert "--admin-key" in ran.stdout
-    assert "hush" not in run_fathom("doctor", "--url", router.url, "--admin-key", "hush").stdout
+    seen = run_fathom("doctor", "--url", router.url, "--admin-key", "hush")
+    assert seen.returncode == 0 and "hush" not in seen.stdout
+
+
+def test_a_port_without_the_admin_pages_is_not_taken_for_a_healthy_fleet(world):
+    admin = free_port()
+    router = world.serve("--admin-listen", f"127.0.0.1:{admin}", workers=[mock_of(world)])
+    ran = run_fathom("doctor", "--format", "json", "--url", router.url)
+    assert ran.returncode == 2 and json.loads(ran.stdout)["status"] == "unseen"
+    assert "--admin-listen" in ran.stdout
+    assert run_fathom("doctor", "--url", f"http://127.0.0.1:{admin}").returncode == 0

@@ -3,6 +3,8 @@ And what is shown of them."""
 
 import itertools
 import json
+import signal
+import time
 
 import pytest
 
@@ -161,6 +163,27 @@ def test_an_engine_that_is_polled(polled):
     polled.catch_up()
     assert polled.lookup(prompt_of(1, 4)) == 4
     polled.expect(gaps=0, resets=0, malformed_events=0, block_size=BLOCK)
+
+
+def test_a_router_that_drains_leaves_the_events_to_the_next_one(world):
+    engine = PolledEngine()
+    router = world.serve("--kv-events-poll-interval", "20ms", workers=[world.mock(token_interval="20ms")])
+    try:
+        stream = wire.Stream(router.port, max_tokens=100_000)
+        stream.next()
+        add(router, engine)
+        engine.add(CREATED)
+        eventually(lambda: not engine.waiting, "it is polled")
+        router.signal(signal.SIGTERM)
+        router.wait_for_log("Draining")
+        time.sleep(0.2)  # a question that was on its way
+        engine.add(polled_store(1, 2))
+        time.sleep(0.5)
+        assert engine.waiting and stream.next(), "it serves on, and asks no more"
+        router.signal(signal.SIGTERM)
+        assert router.wait() == 0
+    finally:
+        engine.stop()
 
 
 def test_partial_blocks_do_not_count(polled):

@@ -6,7 +6,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from conftest import run_fathom
+from conftest import ROOT, run_fathom
 from choices import BLOCK, QUICK, body_of, follow, ids
 from wire import ask, eventually
 
@@ -107,6 +107,8 @@ def check_doubt(router, worker, cause, evidence, fix, rank=0):
     assert line["cause"] == cause and line["url"] == worker.url
     assert re.search(evidence, line["evidence"]) and re.search(fix, line["fix"]), line
     assert "cost_tokens" in line
+    assert line["docs"] == entry["docs"] == f"docs/runbooks/{cause.replace('_', '-')}.md"
+    assert (ROOT / line["docs"]).is_file()
     assert router.health()["status"] == "degraded"
     worker_id = router.worker_id(worker)
     assert router.metric("kv_router_rank_trust", worker=worker_id, rank=str(rank), state="doubted") == 1

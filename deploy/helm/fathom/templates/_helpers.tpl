@@ -1,0 +1,85 @@
+{{- define "fathom.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains .Chart.Name .Release.Name }}
+{{- .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "fathom.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* Which pods are routers. */}}
+{{- define "fathom.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: router
+{{- end }}
+
+{{/* Which pods are engines. */}}
+{{- define "fathom.engineSelector" -}}
+app.kubernetes.io/name: {{ .Values.engine.kind }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: engine
+{{- end }}
+
+{{- define "fathom.doctorSelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: doctor
+{{- end }}
+
+{{- define "fathom.commonLabels" -}}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/* How many routers; refuses what would be wrong without anybody noticing. */}}
+{{- define "fathom.replicas" -}}
+{{- $polled := eq .Values.engine.kind "tensorrt-llm" }}
+{{- $one := or $polled (eq .Values.engine.kind "none") }}
+{{- $replicas := .Values.replicas | default (ternary 1 2 $one) | int }}
+{{- if and $polled (or (gt $replicas 1) .Values.autoscaling.enabled) }}
+{{- fail "TensorRT-LLM hands out each KV event once, so there can be one router only: set replicas to 1 and autoscaling.enabled to false" }}
+{{- end }}
+{{- if and $polled (not .Values.model.claim) }}
+{{- fail "TensorRT-LLM has no page that tokenizes, so the router needs the model's files: set model.claim and model.folder" }}
+{{- end }}
+{{- if and $polled (gt (.Values.engine.dataParallelSize | int) 1) }}
+{{- fail "requests cannot be sent to a rank of TensorRT-LLM: set engine.dataParallelSize to 1, and engine.replicas to more" }}
+{{- end }}
+{{- if and (eq .Values.engine.kind "none") (not .Values.workers) }}
+{{- fail "there is nothing to route to: set engine.kind, or name the workers" }}
+{{- end }}
+{{- if and (ne .Values.engine.kind "none") (not .Values.model.claim) }}
+{{- fail "the engines need the model's files: set model.claim and model.folder" }}
+{{- end }}
+{{- $replicas }}
+{{- end }}
+
+{{- define "fathom.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "fathom.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
+{{- end }}
+
+{{- define "fathom.adminKey" -}}
+- name: FATHOM_ADMIN_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.secrets.adminKey }}
+      key: admin-key
+{{- end }}

@@ -1,0 +1,191 @@
+// The catalogue: choices, the queue, and tokens. See metrics/catalogue.h.
+#pragma once
+
+#include <array>
+
+#include "metrics/metric_family.h"
+
+namespace fathom {
+
+inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
+    {.name = "kv_router_decisions_total",
+     .type = MetricType::kCounter,
+     .help = "Choices, by what the chosen rank had of the prompt: confirmed by KV events, only "
+             "believed to be there, or nothing; or the tokens were not known, or requests of that "
+             "kind have no prompt",
+     .action = "`cache` at 0 under conversations: cache-aware routing does not work; "
+               "`kv_router_rank_trust` says whose fault it is. Much `no_tokens`: see Tokens. "
+               "`load` is right for prompts that nobody has seen.",
+     .label_slots = {{{"by", "cache belief load no_tokens no_prompt"}}},
+     .page = "runbooks/no-trusted-rank.md"},
+    {.name = "kv_router_prompt_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Tokens of the prompts that were routed",
+     .action = "What every share on this page is a share of."},
+    {.name = "kv_router_cached_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Of the tokens of routed prompts, those cached on the chosen rank, as KV events had "
+             "confirmed",
+     .action = "Divided by `kv_router_prompt_tokens_total` it is the prefill that was saved. What "
+               "is usual depends on the traffic; a fall from what was usual is the symptom to "
+               "act on, and `kv_router_wasted_prefill_tokens_total` the next look.",
+     .page = "runbooks/wasted-prefill.md"},
+    {.name = "kv_router_wasted_prefill_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Prompt tokens that were prefilled though their prefix was known somewhere, by why",
+     .action = "Each cause has its fix. `load`, `full` and `wish` are often right; any other that "
+               "stays above 5 % of the prompt tokens is worth an hour.",
+     .label_slots = {{{"cause",
+                       "mispredicted load full wish doubted excluded lag gone forgotten evicted"}}},
+     .page = "runbooks/wasted-prefill.md"},
+    {.name = "kv_router_predicted_cached_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Tokens that KV events said were cached, of requests whose engine told what it found",
+     .action = "Compare with the next. The two rates are equal when events and engines agree.",
+     .page = "runbooks/prediction-drift.md"},
+    {.name = "kv_router_actual_cached_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Tokens that engines found cached, of requests whose engine told what it found",
+     .action = "Less than predicted: engines evict what their events do not say, or events are "
+               "late. More: events are missing. 0 in all: the engines tell nothing; see "
+               "`kv_router_usage_seen_total`.",
+     .page = "runbooks/prediction-drift.md"},
+    {.name = "kv_router_prediction_error_tokens",
+     .type = MetricType::kHistogram,
+     .help = "By how many tokens what was predicted to be cached was over or under what was found",
+     .action = "Nearly all within one block is good. A long tail of `over` costs prefill that "
+               "nobody planned for.",
+     .label_slots = {{{"direction", "over under"}}},
+     .page = "runbooks/prediction-drift.md"},
+    {.name = "kv_router_usage_asked_total",
+     .type = MetricType::kCounter,
+     .help = "Streams whose engine the router asked for the usage, to take it out again",
+     .action = "Nothing. `--no-ask-usage` turns the question off."},
+    {.name = "kv_router_usage_seen_total",
+     .type = MetricType::kCounter,
+     .help = "Answers that said how many tokens their prompt had",
+     .action = "Far below the answers: predictions cannot be checked. vLLM tells with "
+               "`--enable-prompt-tokens-details`, SGLang with `--enable-cache-report`.",
+     .page = "runbooks/prediction-drift.md"},
+    {.name = "kv_router_decision_stage_seconds",
+     .type = MetricType::kHistogram,
+     .help = "Time that a choice spends in each of its stages",
+     .action = "Microseconds. Milliseconds mean a machine without free cores.",
+     .label_slots = {{{"stage", "hash lookup choose"}}}},
+    {.name = "kv_router_prefill_seconds_per_token",
+     .type = MetricType::kGauge,
+     .help = "How long the prefill of a token takes, as learned from first tokens",
+     .action = "Times the wasted tokens, it is what the waste costs. A rise means engines that got "
+               "slower."},
+    {.name = "kv_router_rank_requests",
+     .type = MetricType::kGauge,
+     .help = "Requests on a rank that were routed by prompt",
+     .action = "What the router believes is there. Far from `kv_router_engine_running`: others "
+               "send to that engine, too.",
+     .label_slots = {{{"worker"}, {"dp_rank"}}}},
+    {.name = "kv_router_rank_queued_prefill_tokens",
+     .type = MetricType::kGauge,
+     .help = "Prefill work of requests without a first token, in tokens",
+     .action = "High on every rank: the fleet is too small. High on one: it is slow, or its "
+               "prefix is very popular.",
+     .label_slots = {{{"worker"}, {"dp_rank"}}}},
+    {.name = "kv_router_rank_context_tokens",
+     .type = MetricType::kGauge,
+     .help = "Tokens that the requests on a rank keep in its cache",
+     .action = "Near the engine's cache in tokens (`kv_tokens` in `/health`): it will preempt.",
+     .label_slots = {{{"worker"}, {"dp_rank"}}},
+     .page = "runbooks/memory-pressure.md"},
+    {.name = "kv_router_rank_slowness",
+     .type = MetricType::kGauge,
+     .help = "How many times slower than the fleet a rank is",
+     .action = "About 1. Above 2 for long: another GPU, a throttled one, or a neighbour on it. The "
+               "router sends it less by itself.",
+     .label_slots = {{{"worker"}, {"dp_rank"}}}},
+    {.name = "kv_router_forwarded_as_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Requests that went to their worker with token ids in place of text",
+     .action = "Nothing. 0 with `--forward-tokens`: the tokens are not known here; see "
+               "Tokens."},
+    {.name = "kv_router_user_text_not_literal_total",
+     .type = MetricType::kCounter,
+     .help = "Chats that went to their worker as text in spite of --literal-user-text",
+     .action = "Each is a chat whose special tokens the engine may have obeyed. "
+               "`kv_router_inexact_prompts_total` says why its tokens were not known here."},
+    {.name = "kv_router_sent_marks",
+     .type = MetricType::kGauge,
+     .help = "Marks of prompts that were sent somewhere just now",
+     .action = "Bounded at 4 million; below that nothing."},
+    {.name = "kv_router_sent_prompts_forgotten_total",
+     .type = MetricType::kCounter,
+     .help = "Prompts that were sent but not remembered, because too many were",
+     .action = "Growth: equal prompts that come at once may be spread over ranks until their "
+               "events arrive. More routers, each with fewer requests."},
+});
+
+inline constexpr auto kQueueFamilies = std::to_array<MetricFamily>({
+    {.name = "kv_router_queue_waiting",
+     .type = MetricType::kGauge,
+     .help = "Requests that wait in the router for a rank with room",
+     .action = "Above 0 for minutes: the fleet is too small, or `--router-queue-threshold` too "
+               "low. Waiting here is better than in an engine: who waits here can still choose."},
+    {.name = "kv_router_queued_total",
+     .type = MetricType::kCounter,
+     .help = "Requests that waited in the router for a rank with room",
+     .action = "As a share of all requests it says how often the fleet is full."},
+    {.name = "kv_router_queue_timeouts_total",
+     .type = MetricType::kCounter,
+     .help = "Requests that waited too long for a rank with room and went to the best one anyway",
+     .action = "Each waited for `--router-queue-timeout`. Add workers."},
+    {.name = "kv_router_queue_wait_seconds",
+     .type = MetricType::kHistogram,
+     .help = "Time that requests waited for a rank with room",
+     .action = "It is part of the time to first token. Seconds mean that workers are missing."},
+});
+
+inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
+    {.name = "kv_router_tokenized_total",
+     .type = MetricType::kCounter,
+     .help = "Completion requests by where their tokens came from",
+     .action = "`none` is routed by load. Much `engine`: give the router the model's files "
+               "(`--model-path`), and prompts are tokenized here.",
+     .label_slots = {{{"source", "ids cache tokenizer engine partial none"}}}},
+    {.name = "kv_router_tokenize_failures_total",
+     .type = MetricType::kCounter,
+     .help = "Completion requests whose tokens could not be had in time",
+     .action = "`timeout`: engines take longer than `--tokenize-timeout`. `refused`: the request "
+               "is at fault. `unsupported`: no engine of that model tokenizes; use `--model-path`. "
+               "`error`: engines that answer nonsense, or are gone. `overload`: too many at once.",
+     .label_slots = {{{"reason", "timeout refused unsupported error overload"}}}},
+    {.name = "kv_router_inexact_prompts_total",
+     .type = MetricType::kCounter,
+     .help = "Prompts whose tokens the model's own files give only in part, or not at all",
+     .action = "`image`, `audio`, `video`, `file` and `unknown_part` are known up to that part. "
+               "`no_template` and `template_failed`: the files do not fit the model. `too_late`: "
+               "raise `--tokenize-threads`.",
+     .label_slots = {{{"reason",
+                       "image audio video file unknown_part own_template no_template "
+                       "template_refused template_failed not_a_prompt too_long too_late overload "
+                       "truncated"}}},
+     .page = "runbooks/tokens-differ.md"},
+    {.name = "kv_router_tokenize_seconds",
+     .type = MetricType::kHistogram,
+     .help = "Time that an engine took to tokenize a prompt",
+     .action = "It is part of the time to first token, once for each new text. Above 10 ms: use "
+               "`--model-path`."},
+    {.name = "kv_router_local_tokenize_seconds",
+     .type = MetricType::kHistogram,
+     .help = "Time from a prompt's text to its tokens, with the model's own files",
+     .action = "Below a millisecond for follow-ups. Long new texts take longer, in threads of "
+               "their own (`--tokenize-threads`)."},
+    {.name = "kv_router_token_cache_bytes",
+     .type = MetricType::kGauge,
+     .help = "Memory that the tokens of earlier prompts hold",
+     .action = "Full is usual. If follow-ups are tokenized from the beginning, raise "
+               "`--tokenize-cache-bytes`."},
+    {.name = "kv_router_prefix_cache_bytes",
+     .type = MetricType::kGauge,
+     .help = "Memory that the keys of earlier prompts hold",
+     .action = "A quarter of `--tokenize-cache-bytes` at most."},
+});
+
+}  // namespace fathom

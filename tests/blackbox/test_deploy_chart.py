@@ -1,0 +1,269 @@
+"""deploy/helm/fathom: what it renders is a fleet whose parts fit together, and what would be wrong is refused.
+
+Rendered by chart/helm_chart.py, since Debian has no Helm; where there is one, both have to say the same.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+
+import jsonschema
+import pytest
+import yaml
+
+pytest.register_assert_rewrite("chart.deployed_fleet")
+
+from chart.deployed_fleet import DeployedFleet
+from chart.go_template import TemplateError
+from chart.helm_chart import HelmChart
+from conftest import ROOT, run_fathom
+
+FOLDER = ROOT / "deploy/helm/fathom"
+CHART = HelmChart(FOLDER)
+ENGINES = ["vllm", "sglang", "tensorrt-llm"]
+SWITCHES = ["serviceMonitor", "prometheusRule", "doctor", "networkPolicy", "podDisruptionBudget"]
+# Options that the chart sets itself, or that are secrets.
+NOT_IN_CONFIG = {"host", "port", "admin-listen", "config", "print-config", "worker-urls", "model-path",
+                 "drain-timeout", "api-key", "admin-key", "api-keys-file", "kv-cache-block-size"}
+
+# What each rendering is made of: files and maps, one above the other.
+EVERYTHING = {**{switch: {"enabled": True} for switch in SWITCHES},
+              "secrets": {"adminKey": "admin", "apiKeys": "clients"},
+              "imagePullSecrets": [{"name": "pull"}], "podAnnotations": {"a/b": "c"},
+              "nodeSelector": {"disk": "fast"}, "service": {"annotations": {"a": "b"}, "port": 80},
+              "tolerations": [{"key": "a", "operator": "Exists"}],
+              "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+              "engine": {"nodeSelector": {"gpu": "h200"}, "tensorParallelSize": 2}}
+RANKS = {"engine": {"dataParallelSize": 8}}
+# Workers that want a key and have a certificate of their own, and a router that has one.
+TLS = {"config": {"tls-cert": "/etc/fathom-tls/tls.crt", "tls-key": "/etc/fathom-tls/tls.key"},
+       "workers": [{"url": "https://10.0.0.3:8443", "api_key_env": "GPU_3_KEY", "ca_file": "/etc/ca/ca.crt"}],
+       "extraEnv": [{"name": "GPU_3_KEY", "valueFrom": {"secretKeyRef": {"name": "workers", "key": "gpu-3"}}}],
+       "extraVolumes": [{"name": "tls", "secret": {"secretName": "fathom-tls"}},
+                        {"name": "ca", "configMap": {"name": "ca"}}],
+       "extraVolumeMounts": [{"name": "tls", "mountPath": "/etc/fathom-tls", "readOnly": True},
+                             {"name": "ca", "mountPath": "/etc/ca", "readOnly": True}]}
+ALONE = {"engine": {"kind": "none"}, "model": {"claim": ""}}
+SETS = {"by default": []}
+for engine in ENGINES:
+    SETS[engine] = [FOLDER / f"values-{engine}.yaml"]
+    SETS[f"{engine}, everything"] = [FOLDER / f"values-{engine}.yaml", EVERYTHING]
+SETS["vllm, eight ranks"] = [FOLDER / "values-vllm.yaml", EVERYTHING, RANKS]
+SETS["sglang, eight ranks"] = [FOLDER / "values-sglang.yaml", EVERYTHING, RANKS]
+SETS["only a router, keys and TLS"] = [ALONE, TLS]
+SETS["only a router, everything, keys and TLS"] = [EVERYTHING, ALONE, TLS]
+SETS["links to the pages"] = [{"prometheusRule": {"enabled": True, "docsUrl": "https://docs.example.com/fathom/"}}]
+SETS["vllm, further flags"] = [{"engine": {"extraArgs": ["--max-model-len=8192"]}}]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_is_rendered_fits_together(name, tmp_path):
+    DeployedFleet(CHART.manifest(*SETS[name])).judge(tmp_path)
+
+
+def test_everything_can_be_switched_on_and_off():
+    kinds = {each["kind"] for each in CHART.objects(EVERYTHING, {"autoscaling": {"enabled": True}})}
+    off = {switch: {"enabled": False} for switch in [*SWITCHES, "autoscaling"]}
+    optional = {"ServiceMonitor", "PrometheusRule", "Role", "RoleBinding", "CronJob", "NetworkPolicy",
+                "PodDisruptionBudget", "HorizontalPodAutoscaler"}
+    assert optional <= kinds
+    assert {each["kind"] for each in CHART.objects(off)} == kinds - optional
+
+
+def test_the_same_fleet_as_the_manifests_have():
+    """The engines' flags, the Role and the probes are written twice; they are the same."""
+    for engine in ENGINES:
+        rendered = DeployedFleet(CHART.manifest(FOLDER / f"values-{engine}.yaml", EVERYTHING,
+                                                {"engine": {"tensorParallelSize": 1}}))
+        names = ["fathom", "doctor", f"engines/{engine}"]
+        texts = [(ROOT / f"deploy/kubernetes/{name}.yaml").read_text() for name in names]
+        manifest = DeployedFleet("\n---\n".join(texts))
+        assert set(manifest.engines[0].command) <= set(rendered.engines[0].command)
+        assert manifest.engines[0].container["image"] == rendered.engines[0].container["image"]
+        assert manifest.all("Role")[0]["rules"] == rendered.all("Role")[0]["rules"]
+        different = {key for key in manifest.config if manifest.config[key] != rendered.config.get(key)}
+        assert different == {"workers", "drain-timeout"}  # another name, and 2m as 120s
+        for pod, other in ((manifest.router, rendered.router), (manifest.engines[0], rendered.engines[0])):
+            for key in ("startupProbe", "livenessProbe", "readinessProbe", "lifecycle", "securityContext",
+                        "ports"):
+                assert pod.container[key] == other.container[key], (engine, key)
+            assert pod.spec["terminationGracePeriodSeconds"] == other.spec["terminationGracePeriodSeconds"]
+
+
+def test_the_alerts_are_those_of_deploy_prometheus():
+    alerts = ROOT / "deploy/prometheus/fathom-alerts.yml"
+    assert (FOLDER / "files/fathom-alerts.yml").read_bytes() == alerts.read_bytes(), (
+        "cp deploy/prometheus/fathom-alerts.yml deploy/helm/fathom/files/")
+    [rule] = [each for each in CHART.objects(EVERYTHING) if each["kind"] == "PrometheusRule"]
+    assert rule["spec"] == yaml.safe_load(alerts.read_text())
+
+
+def test_alerts_have_links_where_the_pages_are_served():
+    [rule] = [each for each in CHART.objects(*SETS["links to the pages"]) if each["kind"] == "PrometheusRule"]
+    notes = [each["annotations"] for group in rule["spec"]["groups"] for each in group["rules"]]
+    assert notes and all("runbook" not in each for each in notes)
+    pages = {each["runbook_url"].removeprefix("https://docs.example.com/fathom/") for each in notes}
+    assert all((ROOT / "docs" / page).exists() for page in pages), pages
+
+
+def test_keys_and_files_of_the_operator_reach_the_router():
+    router = DeployedFleet(CHART.manifest(*SETS["only a router, everything, keys and TLS"])).router
+    assert {each["name"] for each in router.container["env"]} == {"FATHOM_ADMIN_KEY", "GPU_3_KEY"}
+    mounted = {each["mountPath"] for each in router.container["volumeMounts"]}
+    assert {"/etc/fathom-tls", "/etc/ca"} <= mounted
+    assert router.container["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+
+
+def test_the_notes_say_that_the_admin_pages_are_open_if_they_are():
+    def notes(*values):
+        return CHART.render(*values)["NOTES.txt"]
+    assert "no admin key" in notes() and "create secret generic" in notes()
+    assert "no admin key" not in notes(EVERYTHING) and "Authorization: Bearer" in notes(EVERYTHING)
+    assert "https://fathom.llm.svc:8000/v1" in notes(ALONE, TLS) and "http://fathom.llm" in notes()
+
+
+def test_a_router_alone_has_the_workers_that_are_named(tmp_path):
+    workers = ["dns+http://vllm-pods.ml.svc:8000",
+               {"url": "https://10.0.0.2:8000", "kv_events": "tcp://10.0.0.2:5557"}]
+    values = {"engine": {"kind": "none"}, "model": {"claim": ""}, "workers": workers,
+              "networkPolicy": {"enabled": True}}
+    fleet = DeployedFleet(CHART.manifest(values))
+    fleet.judge(tmp_path)
+    assert fleet.engines == [] and fleet.config["workers"] == workers and "model-path" not in fleet.config
+
+
+def test_pods_are_new_when_their_configuration_is():
+    def checksum(*values):
+        return DeployedFleet(CHART.manifest(*values)).router.owner["spec"]["template"]["metadata"]["annotations"]
+    assert checksum() == checksum() != checksum({"config": {"router-temperature": 0.5}})
+
+
+def test_the_version_is_the_one_of_the_program():
+    assert CHART.about["appVersion"] == run_fathom("version").stdout.split()[1]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize("values, said", [
+    ({"replcias": 3}, "replcias"),
+    ({"config": {"kv-cache-block-size": 16}}, "kv-cache-block-size"),
+    ({"kvCacheBlockSize": 32}, "kvCacheBlockSize"),
+    ({"engine": {"blockSize": 16}}, "blockSize"),
+    ({"config": {"max-in-fligth": 5}}, "max-in-fligth"),
+    ({"config": {"admin-key": "s3cret"}}, "admin-key"),
+    ({"engine": {"kind": "trtllm"}}, "trtllm"),
+    ({"engine": {"dataParallelSize": 101}}, "101"),
+    ({"replicas": "2"}, "integer"),
+    ({"workers": ["vllm:8000"]}, "vllm:8000"),
+    ({"admin": {"port": 8000}}, "8000"),
+    ({"extraEnv": ["GPU_3_KEY=s3cret"]}, "GPU_3_KEY"),
+    ({"extraVolumes": {"name": "tls"}}, "array"),
+    ({"prometheusRule": {"docsUrl": "docs"}}, "docsUrl|docs"),
+])
+def test_the_schema_refuses_what_is_wrong(values, said):
+    with pytest.raises(jsonschema.ValidationError, match=said):
+        CHART.values(values)
+
+
+@pytest.mark.parametrize("values, said", [
+    ({"engine": {"kind": "tensorrt-llm"}, "replicas": 2}, "one router only"),
+    ({"engine": {"kind": "tensorrt-llm"}, "autoscaling": {"enabled": True}}, "one router only"),
+    ({"engine": {"kind": "tensorrt-llm"}, "model": {"claim": ""}}, "no page that tokenizes"),
+    ({"engine": {"kind": "tensorrt-llm", "dataParallelSize": 2}}, "dataParallelSize"),
+    ({"engine": {"kind": "none"}}, "nothing to route to"),
+    ({"model": {"claim": ""}}, "model.claim"),
+])
+def test_the_chart_refuses_what_would_fail_silently(values, said):
+    with pytest.raises(TemplateError, match=said):
+        CHART.manifest(values)
+
+
+POLLED = {"engine": {"kind": "tensorrt-llm"}}
+UNKNOWN = {**ALONE, "workers": ["dns+http://pods.ml.svc:8000"]}
+
+
+def router_of(*values):
+    return DeployedFleet(CHART.manifest(*values)).router.owner["spec"]
+
+
+def test_there_is_one_router_where_events_are_or_may_be_polled():
+    assert [router_of(values)["replicas"] for values in (POLLED, UNKNOWN, {})] == [1, 1, 2]
+    assert router_of(UNKNOWN, {"replicas": 2})["replicas"] == 2
+
+
+def test_a_rollout_brings_no_second_router_where_events_are_or_may_be_polled():
+    alone = {"maxSurge": 0, "maxUnavailable": 1}
+    before = {"maxSurge": 1, "maxUnavailable": 0}
+    wanted = [(POLLED, alone), (UNKNOWN, alone), ({**UNKNOWN, "replicas": 2}, before), ({}, before)]
+    for values, strategy in wanted:
+        assert router_of(values)["strategy"]["rollingUpdate"] == strategy, values
+    assert router_of({}, {"replicas": 1})["strategy"]["rollingUpdate"] == before
+    # What the manifest tells to patch is the same.
+    for page in ("fathom.yaml", "README.md"):
+        text = (ROOT / "deploy/kubernetes" / page).read_text()
+        [patch] = re.findall(r"patch deployment fathom -p '(.*)'", text)
+        assert json.loads(patch)["spec"]["strategy"]["rollingUpdate"] == alone, page
+
+
+# --- the schema itself
+
+
+def objects_in(schema):
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for part in schema.values():
+            yield from objects_in(part)
+    if isinstance(schema, list):
+        for part in schema:
+            yield from objects_in(part)
+
+
+def test_the_schema_is_strict_and_knows_every_value():
+    jsonschema.Draft7Validator.check_schema(CHART.schema)
+    closed = [each for each in objects_in(CHART.schema) if "properties" in each]
+    assert len(closed) > 10 and all(each["additionalProperties"] is False for each in closed)
+    assert CHART.schema["properties"].keys() - CHART.values().keys() == {"global", "replicas"}
+
+
+def test_the_options_in_config_are_those_of_the_binary():
+    printed = run_fathom("serve", "--print-config").stdout.splitlines()
+    options = {line.split()[0] for line in printed if line and not line.startswith((" ", "workers"))}
+    assert CHART.schema["properties"]["config"]["properties"].keys() == options - NOT_IN_CONFIG, (
+        "an option came or went: values.schema.json has to know it, under config")
+
+
+# --- Helm itself
+
+
+def helm(*args):
+    program = shutil.which("helm")
+    if not program:
+        pytest.skip("helm is not installed: the chart was rendered by chart/helm_chart.py alone")
+    done = subprocess.run([program, *map(str, args)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def by_name(objects):
+    return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+
+def test_helm_lint_has_no_complaints():
+    for engine in ENGINES:
+        helm("lint", "--strict", FOLDER, "-f", FOLDER / f"values-{engine}.yaml")
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_helm_renders_the_same(name, tmp_path):
+    files = []
+    for number, layer in enumerate(SETS[name]):
+        path = layer if not isinstance(layer, dict) else tmp_path / f"{number}.json"
+        if isinstance(layer, dict):
+            path.write_text(json.dumps(layer))
+        files += ["-f", path]
+    text = helm("template", "fathom", FOLDER, "-n", "llm", "--kube-version", "1.30.0", *files)
+    theirs = [each for each in yaml.safe_load_all(text) if each]
+    assert by_name(CHART.objects(*SETS[name])) == by_name(theirs)
