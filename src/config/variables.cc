@@ -46,8 +46,8 @@ bool IsUnset(const Option& option, std::string_view value) {
   return value.empty() && !option.secret();
 }
 
-// Kubernetes tells every pod where the Services of its namespace are, in variables that are named after
-// them: a Service "fathom" makes FATHOM_PORT=tcp://10.0.0.7:8000, FATHOM_SERVICE_HOST, and
+// Kubernetes tells every pod where the Services of its namespace are, in variables that are named
+// after them: a Service "fathom" makes FATHOM_PORT=tcp://10.0.0.7:8000, FATHOM_SERVICE_HOST, and
 // FATHOM_PORT_8000_TCP_ADDR. Nobody wrote these.
 bool IsServiceLink(std::string_view variable, std::string_view value) {
   constexpr std::string_view kNumbered = "_PORT_";  // and the number follows
