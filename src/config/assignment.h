@@ -27,8 +27,8 @@ Result<OptionValue> ValueOf(const Assignment& assignment);
 // At most one assignment per option: a list that is given again grows, anything else is replaced.
 Result<std::vector<Assignment>> ReadFlags(Command command, std::span<const std::string_view> args);
 
-// FATHOM_*. Options of other commands are known and skipped: one environment may serve several. What
-// Kubernetes sets of itself, after a Service of that name, is skipped as well.
+// FATHOM_*. Options of other commands are known and skipped: one environment may serve several.
+// What Kubernetes sets of itself, after a Service of that name, is skipped as well.
 Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment);
 
 // DYN_*, where Dynamo has a name for the option.
