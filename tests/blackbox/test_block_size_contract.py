@@ -206,7 +206,7 @@ def test_events_that_differ_from_what_is_set_are_an_error(engine, report, world)
     router = configured(world, [worker], 16)
     complete(router, ids(1, 64))
     record = say(router, mismatch_words(engine, 32, 16), "ERROR")
-    assert record.endswith(f" url={worker.url} dp_rank=0")
+    assert record.endswith(f" url={worker.url} dp_rank=0 docs=docs/runbooks/block-size-mismatch.md")
     for number in range(2, 8):
         check_unaware(router, number)
     eventually(lambda: mismatches(router, worker, 16, 32) >= 13, "all events are counted")
@@ -280,7 +280,7 @@ def test_the_error_is_said_once_for_each_rank(world):
         wait_for_trust(router, worker, "doubted", number)
         assert gauge_is(router, worker, 32, "events", number)
     eventually(lambda: mismatches(router, worker, 16, 32) == 9, "all events are counted")
-    assert sorted(record[-1] for record in records(router, "ERROR")) == ["0", "1", "2"]
+    assert sorted(re.search(r"dp_rank=(\d)", record)[1] for record in records(router, "ERROR")) == ["0", "1", "2"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
