@@ -202,6 +202,14 @@ class World:
         assert not problems, "\n".join(problems)
 
 
+# They take minutes. First, so that no process is left alone with one at the end.
+LONGEST = ("test_tokenize_parity", "test_tokenize_chats", "test_trust_causes")
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
 @pytest.fixture
 def world(tmp_path):
     world = World(tmp_path)
