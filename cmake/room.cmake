@@ -30,7 +30,7 @@ function(fathom_room name)
     # clone in its commands, ccache could not share what they compile to with other clones.
     target_compile_definitions(${name}_test PRIVATE FATHOM_SOURCE_DIR=".")
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60
-                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 120)
+                         WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES TIMEOUT 300)
   endif()
 
   if(FATHOM_FUZZ)
