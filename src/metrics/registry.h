@@ -11,9 +11,9 @@
 // Memory   Metrics live, at one address, as long as the registry. What a collector captures must
 //          live as long too. A family holds at most kMaxLabelSets label sets: the last of them has
 //          the value "other" in every label and stands for all that came too late.
-// Errors   A family must be added as what the catalogue says it is, and histograms of one family
-// must
-//          agree in bounds; anything else is a mistake of ours and stops the process.
+// Errors   A family must be added as what the catalogue says it is, and histograms of one
+//          family must agree in bounds;
+//          anything else is a mistake of ours and stops the process.
 #pragma once
 
 #include <functional>

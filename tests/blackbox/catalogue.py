@@ -2,7 +2,9 @@
 
 import re
 
+from choices import QUICK, complete, ids
 from conftest import ROOT
+from wire import eventually
 
 PAGE = ROOT / "docs/metrics.md"
 PARTS = re.compile(r"^### (\w+)\n\n.*?^\* Type: (\w+)\n\* Labels: (.*?)^\* What to do: ", re.M | re.S)
@@ -54,3 +56,21 @@ def unknown(text, others=()):
             elif known[label] is not None and values - known[label]:
                 wrong.append(f"{name}: {label} is never {values - known[label]}")
     return wrong
+
+
+def metrics_of_every_state(world):
+    """The metrics of a router with a rank that is trusted, one that is doubted and one that is excluded."""
+    engines = [world.mock(**{**QUICK, "block_size": size}) for size in (16, 32)]
+    router = world.serve("--kv-cache-block-size", 16, workers=[*engines, "http://127.0.0.1:1"],
+                                ready=2)
+
+    def trust():
+        return {rank["trust"] for worker in router.health()["workers"] for rank in worker["ranks"]}
+    for number in range(4):
+        complete(router, ids(number))
+        complete(router, ids(number))
+    for engine in engines:
+        complete(engine, ids(9))
+    eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
+    eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
+    return router.get("/metrics").text()

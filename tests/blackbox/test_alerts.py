@@ -8,11 +8,9 @@ from collections import defaultdict
 import pytest
 import yaml
 
-from catalogue import CATALOGUE, selectors, unknown
-from choices import QUICK, complete, ids
+from catalogue import CATALOGUE, metrics_of_every_state, selectors, unknown
 from conftest import ROOT, parse_metrics, run_fathom
 from docs_pages import flags_in, foreign
-from wire import eventually
 
 RULES = ROOT / "deploy/prometheus/fathom-alerts.yml"
 RULE_TESTS = ROOT / "deploy/prometheus/fathom-alerts-test.yml"
@@ -165,21 +163,7 @@ def test_pages_name_options_that_exist(page, fathom_flags):
 
 @pytest.fixture(scope="module")
 def exposed(shared_world):
-    """The metrics of a router with a rank that is trusted, one that is doubted and one that is excluded."""
-    engines = [shared_world.mock(**{**QUICK, "block_size": size}) for size in (16, 32)]
-    router = shared_world.serve("--kv-cache-block-size", 16, workers=[*engines, "http://127.0.0.1:1"],
-                                ready=2)
-
-    def trust():
-        return {rank["trust"] for worker in router.health()["workers"] for rank in worker["ranks"]}
-    for number in range(4):
-        complete(router, ids(number))
-        complete(router, ids(number))
-    for engine in engines:
-        complete(engine, ids(9))
-    eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
-    eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
-    return router.get("/metrics").text()
+    return metrics_of_every_state(shared_world)
 
 
 def test_a_running_router_says_what_the_alerts_look_for(exposed):

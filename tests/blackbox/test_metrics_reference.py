@@ -5,10 +5,8 @@ from collections import Counter
 
 import pytest
 
-from catalogue import CATALOGUE, PAGE, family_of
-from choices import QUICK, complete, ids
+from catalogue import CATALOGUE, PAGE, family_of, metrics_of_every_state
 from conftest import ROOT, parse_metrics, run_fathom
-from wire import eventually
 
 SOURCES = ROOT / "src"
 
@@ -78,21 +76,7 @@ def test_engines_that_are_played_alone_have_metrics_outside_the_catalogue():
 
 @pytest.fixture(scope="module")
 def exposed(shared_world):
-    """What a router says that has a rank that is trusted, one that is doubted and one that is excluded."""
-    engines = [shared_world.mock(**{**QUICK, "block_size": size}) for size in (16, 32)]
-    router = shared_world.serve("--kv-cache-block-size", 16, workers=[*engines, "http://127.0.0.1:1"],
-                                ready=2)
-
-    def trust():
-        return {rank["trust"] for worker in router.health()["workers"] for rank in worker["ranks"]}
-    for number in range(4):
-        complete(router, ids(number))
-        complete(router, ids(number))
-    for engine in engines:
-        complete(engine, ids(9))
-    eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
-    eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
-    return router.get("/metrics").text()
+    return metrics_of_every_state(shared_world)
 
 
 def test_a_running_router_has_exactly_the_families_of_the_page(exposed):
