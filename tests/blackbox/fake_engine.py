@@ -109,7 +109,7 @@ def whole_answer(body, status="200 OK", content_type="application/json", headers
 
 
 STREAM_HEAD = (b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-               b"transfer-encoding: chunked\r\n\r\n")
+               b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n")  # as it does
 LAST_CHUNK = b"0\r\n\r\n"
 
 
