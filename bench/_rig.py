@@ -1,10 +1,12 @@
-"""What the benchmarks stand on: the binary and its reports, traces, pinned processes and what they
-cost, load that must succeed, tables."""
+"""What the benchmarks stand on: the binary and its reports, sizes, traces, pinned processes and what
+they cost, load that must succeed, tables."""
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -13,13 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FATHOM = Path(os.environ.get("FATHOM", ROOT / "build/release/fathom"))
+FATHOM = Path(os.environ.get("FATHOM", ROOT / "build/shipped/fathom"))
 RESULTS = ROOT / "build/bench"
 TRACES = ROOT / "bench/traces"
 MODEL = "mock-model"
+START = 30  # seconds that a server may take to start; a busy machine needs some of them
 
 
 class Failed(Exception):
@@ -44,10 +48,47 @@ def program(name):
     return found
 
 
+def parse_arguments(parser, **smallest):
+    """The arguments; --smallest replaces the defaults of those that `smallest` names."""
+    parser.add_argument("--smallest", action="store_true",
+                        help="run every part once, as small as possible, to find out whether it still "
+                        "runs; the numbers mean nothing")
+    if parser.parse_known_args()[0].smallest:
+        parser.set_defaults(**smallest)
+    return parser.parse_args()
+
+
+def require_binary():
+    if not FATHOM.exists():
+        raise Failed(f"{FATHOM} is missing; ./dev build shipped makes it, FATHOM=path names another")
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Below the ports that the kernel gives to outgoing connections: none of them takes it."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(min(10_000, lowest - 1000), lowest), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise Failed("no free port")
+
+
+# Whatever proxy the environment names, the servers of a benchmark are on this machine.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def fetch(url):
+    with DIRECT.open(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def answers(url):
+    """Whether the answer has status 200."""
+    try:
+        fetch(url)
+    except OSError:  # among them every other status
+        return False
+    return True
 
 
 def pinned(core):
@@ -77,23 +118,20 @@ class Process:
     def output(self):
         return self.log.read_text(errors="replace")
 
-    def wait_for_line(self, pattern, timeout=10):
-        return self._wait(lambda: re.search(pattern, self.output()), f"'{pattern}'", timeout)
-
-    def wait_for_port(self, port, timeout=10):
+    def wait_for_port(self, port):
         def connects():
             with socket.socket() as probe:
                 return probe.connect_ex(("127.0.0.1", port)) == 0
-        self._wait(connects, f"port {port}", timeout)
+        self.wait(connects, f"port {port}")
 
-    def _wait(self, condition, what, timeout):
-        deadline = time.monotonic() + timeout
+    def wait(self, condition, what):
+        deadline = time.monotonic() + START
         while time.monotonic() < deadline:
             self.check()
-            if found := condition():
-                return found
+            if condition():
+                return
             time.sleep(0.02)
-        raise Failed(f"{self.name}: no {what} within {timeout} s:\n{self.output()}")
+        raise Failed(f"{self.name}: no {what} within {START} s:\n{self.output()}")
 
     def cpu_seconds(self):
         """Seconds spent running, and waiting for a core that others were on; with children."""
@@ -123,8 +161,7 @@ class Rig:
     """Holds the processes of one run and stops them at its end. Use it in `with`."""
 
     def __enter__(self):
-        if not FATHOM.exists():
-            raise Failed(f"{FATHOM} is missing; ./dev build makes it")
+        require_binary()
         self._folder = tempfile.TemporaryDirectory(prefix="fathom-bench-")
         self.folder = Path(self._folder.name)
         self.processes = []
@@ -140,23 +177,33 @@ class Rig:
         self.processes.append(process)
         return process
 
+    def engine(self, name, core, *options):
+        """Starts a mock engine; returns it and its URL once it is healthy."""
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        process = self.start(name, [FATHOM, "mock", "--port", port, "--name", name, *options], core)
+        process.wait(lambda: answers(f"{url}/health"), "status 200 of /health")
+        return process, url
+
     def mock(self, name, core, *options):
-        """Starts a mock engine, paced, not simulated; returns it and its URL."""
-        process = self.start(
-            name, [FATHOM, "mock", "--port", 0, "--threads", 1, "--profile", "paced",
-                   "--name", name, *options], core)
-        address = process.wait_for_line(r"Mock engine listening address=(\S+)").group(1)
-        return process, f"http://{address}"
+        """A mock engine that is paced, not simulated."""
+        return self.engine(name, core, "--threads", 1, "--profile", "paced", *options)
 
     def fathom(self, core, backends, *options):
-        """Starts Fathom; returns it and its URL once its workers are ready."""
+        """Starts Fathom; returns it and its URL once it is ready and routes to all its workers."""
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
         process = self.start(
-            "fathom", [FATHOM, "serve", "--port", 0, "--worker-urls", ",".join(backends), *options],
+            "fathom", [FATHOM, "serve", "--port", port, "--worker-urls", ",".join(backends), *options],
             core)
-        address = process.wait_for_line(r"Listening address=(\S+)").group(1)
-        for backend in backends:
-            process.wait_for_line(rf"Worker is ready .*url={re.escape(backend)}\b")
-        return process, f"http://{address}"
+
+        def all_ready():
+            health = json.loads(fetch(f"{url}/health"))
+            return health["workers_ready"] == health["workers_total"] == len(backends)
+
+        process.wait(lambda: answers(f"{url}/ready"), "status 200 of /ready")
+        process.wait(all_ready, f"{len(backends)} ready workers in /health")
+        return process, url
 
 
 def start_load(url, core, **settings):
@@ -166,13 +213,13 @@ def start_load(url, core, **settings):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=pinned(core))
 
 
-def finish_load(load):
-    """The report, of which not one request may have failed."""
+def finish_load(load, may_fail=False):
+    """The report, of which not one request may have failed, unless that is to be counted."""
     out, problem = load.communicate()
     if load.returncode != 0 or not out:
         raise Failed(f"load ended with {load.returncode}: {problem.strip() or out.strip()}")
     report = json.loads(out)
-    if report["errors"] or report["completed"] != report["started"]:
+    if not may_fail and (report["errors"] or report["completed"] != report["started"]):
         raise Failed(f"{report['errors']} of {report['started']} requests failed: "
                      f"{report['errors_by_status']} {report['first_problem']}")
     return report
@@ -184,8 +231,7 @@ def run_load(url, core, **settings):
 
 def measure(name, *arguments):
     """The report of `fathom bench NAME`, which fails by itself when an answer is wrong."""
-    if not FATHOM.exists():
-        raise Failed(f"{FATHOM} is missing; ./dev build makes it")
+    require_binary()
     done = subprocess.run([str(FATHOM), "bench", name, *map(str, arguments)],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False, text=True)
     if done.returncode != 0:
@@ -194,11 +240,11 @@ def measure(name, *arguments):
 
 
 @contextlib.contextmanager
-def unpacked_trace(name="mooncake_conversation"):
-    """The path of a trace as plain text, for as long as the `with` lasts."""
+def unpacked_trace(requests=None, name="mooncake_conversation"):
+    """The path of a trace, or of its first requests, as plain text, while the `with` lasts."""
     with tempfile.NamedTemporaryFile(prefix=f"{name}-", suffix=".jsonl") as plain:
         with gzip.open(TRACES / f"{name}.jsonl.gz") as packed:
-            shutil.copyfileobj(packed, plain)
+            plain.writelines(itertools.islice(packed, requests))
         plain.flush()
         yield Path(plain.name)
 
@@ -214,8 +260,11 @@ def print_table(title, head, rows):
         print("  " + "  ".join(cells))
 
 
-def save(name, results):
+def save(name, results, smallest=False):
+    """Numbers of the smallest size do not replace measured ones."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = RESULTS / f"{name}{'-smallest' if smallest else ''}.json"
     path.write_text(json.dumps(results, indent=1) + "\n")
+    if smallest:
+        print("\nthe smallest size: the numbers mean nothing")
     print(f"\nwritten to {path.relative_to(ROOT)}")

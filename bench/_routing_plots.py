@@ -8,7 +8,8 @@ matplotlib.use("Agg")  # there may be no screen
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
-FOLDER = Path(__file__).resolve().parent / "plots"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "bench/plots"
 ORDER = ["round-robin", "least-loaded", "prefix-hash", "approximate", "kv", "oracle"]
 COLORS = {"round-robin": "#8c8c8c", "least-loaded": "#b89b72", "prefix-hash": "#c77b58",
           "approximate": "#7aa6c2", "kv": "#1f6f5c", "oracle": "#2f2f2f", "published": "#b0413e"}
@@ -19,15 +20,14 @@ def milliseconds(value, _):
     return f"{value / 1000:g} s" if value >= 1000 else f"{value:g} ms"
 
 
-def save(figure, name):
-    FOLDER.mkdir(exist_ok=True)
-    path = FOLDER / name
+def save(figure, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110, bbox_inches="tight")
     plt.close(figure)
-    return path.relative_to(FOLDER.parent.parent)
+    return path.relative_to(ROOT)
 
 
-def draw_ttft(runs, name, title):
+def draw_ttft(runs, path, title):
     """A panel per setting, a group of bars per percentile, a bar per policy."""
     columns = min(3, len(runs))
     lines = -(-len(runs) // columns)
@@ -64,10 +64,10 @@ def draw_ttft(runs, name, title):
     figure.suptitle(title, fontsize=12)
     figure.tight_layout(rect=(0, 0.06, 1, 0.98))
     figure.legend(handles, labels, loc="lower center", ncol=len(labels), frameon=False, fontsize=9)
-    return save(figure, name)
+    return save(figure, path)
 
 
-def draw_reuse(runs):
+def draw_reuse(runs, path):
     """What share of the prompt tokens was reused, and what an endless shared cache would reuse."""
     figure, axis = plt.subplots(figsize=(13, 4.6))
     width = 0.84 / len(ORDER)
@@ -87,17 +87,17 @@ def draw_reuse(runs):
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(ncol=7, fontsize=9, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.2))
-    return save(figure, "routing_reuse.png")
+    return save(figure, path)
 
 
-def draw(runs):
+def draw(runs, folder):
     """Paths of the pictures."""
     comparable = [run for run in runs if run["published"]]
     others = [run for run in runs if not run["published"]]
     return [
-        draw_ttft(comparable, "routing_ttft.png",
+        draw_ttft(comparable, folder / "routing_ttft.png",
                   "Time to first token by policy, beside a published simulator's tuned router"),
-        draw_ttft(others, "routing_ttft_others.png",
+        draw_ttft(others, folder / "routing_ttft_others.png",
                   "Time to first token by policy: overload, and engines measured on an H200"),
-        draw_reuse(runs),
+        draw_reuse(runs, folder / "routing_reuse.png"),
     ]

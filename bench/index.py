@@ -2,7 +2,7 @@
 
 import argparse
 
-from _rig import measure, print_table, run_main, save, unpacked_trace
+from _rig import measure, parse_arguments, print_table, run_main, save, unpacked_trace
 
 
 def print_reports(reports):
@@ -37,22 +37,27 @@ def main():
     parser.add_argument("--assign", choices=("round-robin", "sticky"), default="round-robin")
     parser.add_argument("--generated", action="store_true", help="store the answers' blocks too")
     parser.add_argument("--runs", type=int, default=3, help="of which the best counts")
-    options = parser.parse_args()
+    # So few requests still fill the caches of two ranks, so that blocks are removed too.
+    parser.set_defaults(requests=None, key_runs=500)
+    options = parse_arguments(parser, requests=100, ranks=[2], runs=1, key_runs=2)
+    kinds = [(options.assign, options.generated)]
+    if options.smallest:
+        kinds = [("round-robin", False), ("sticky", True)]
 
-    with unpacked_trace() as trace:
+    with unpacked_trace(options.requests) as trace:
         reports = [
             measure("index", trace, f"ranks={ranks}", f"threads={threads}",
                     f"blocks={options.blocks}", f"block-size={options.block_size}",
-                    f"assign={options.assign}", f"generated={int(options.generated)}",
-                    f"runs={options.runs}")
+                    f"assign={assign}", f"generated={int(generated)}", f"runs={options.runs}")
+            for assign, generated in kinds
             for ranks in options.ranks for threads in options.threads]
-    keys = measure("keys", f"block-size={options.block_size}")
+    keys = measure("keys", f"block-size={options.block_size}", f"runs={options.key_runs}")
     print_reports(reports)
     print(f"\nkeys of {keys['tokens']:,} tokens in blocks of {keys['block_size']}: "
           f"{keys['keys_microseconds']:.0f} us, {keys['tokens_per_second'] / 1e6:,.0f} million "
           f"tokens/s; one hash over the same bytes {keys['one_hash_microseconds']:.0f} us "
           f"(ratio {keys['times_one_hash']:.1f}), a copy {keys['copy_microseconds']:.0f} us")
-    save("index", {"index": reports, "keys": keys})
+    save("index", {"index": reports, "keys": keys}, options.smallest)
 
 
 run_main(main)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from _rig import measure, run_main, save, unpacked_trace
+from _rig import measure, parse_arguments, run_main, save, unpacked_trace
 
 
 def main():
@@ -11,9 +11,11 @@ def main():
     parser.add_argument("--engines", type=int, default=8)
     parser.add_argument("--block-size", type=int, default=16)
     parser.add_argument("--profile", default="h200-llama-3.1-8b")
-    options = parser.parse_args()
+    parser.set_defaults(trace_requests=None)
+    # More requests than the trace then has, so that it is repeated.
+    options = parse_arguments(parser, requests=250, trace_requests=100, engines=2)
 
-    with unpacked_trace() as trace:
+    with unpacked_trace(options.trace_requests) as trace:
         result = measure("mock", trace, f"requests={options.requests}",
                          f"engines={options.engines}", f"block-size={options.block_size}",
                          f"profile={options.profile}")
@@ -27,7 +29,7 @@ def main():
     print(f"  {result['reused']:.1%} of prompt tokens reused (round robin), TTFT p50 "
           f"{result['ttft_p50'] * 1e3:.0f} ms, p99 {result['ttft_p99'] * 1e3:.0f} ms, "
           f"{result['preemptions']:,} preemptions, {result['refused']:,} refused")
-    save("mock", result)
+    save("mock", result, options.smallest)
 
 
 run_main(main)

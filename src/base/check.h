@@ -1,4 +1,4 @@
-// Broken invariants of our own stop the process, with the place and the reason.
+// Violated invariants of our own code stop the process, with the place and the reason.
 #pragma once
 
 namespace fathom {

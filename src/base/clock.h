@@ -1,4 +1,4 @@
-// Where time comes from, so that a test can hold it still.
+// Types of time. Code that must be repeatable is passed the time; it does not read a clock.
 #pragma once
 
 #include <chrono>
@@ -9,27 +9,6 @@ using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
 constexpr TimePoint kNever = TimePoint::max();
-
-class Clock {
- public:
-  virtual ~Clock() = default;
-  virtual TimePoint Now() const = 0;
-};
-
-class SteadyClock final : public Clock {
- public:
-  TimePoint Now() const override { return std::chrono::steady_clock::now(); }
-};
-
-// Moves only when told to.
-class ManualClock final : public Clock {
- public:
-  TimePoint Now() const override { return now_; }
-  void Advance(Duration by) { now_ += by; }
-
- private:
-  TimePoint now_{};
-};
 
 constexpr double Seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 

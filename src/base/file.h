@@ -1,7 +1,7 @@
-// A file, whole.
+// Reads a whole file.
 //
-// Errors  kCaller: what the system says about it, without the path, which the caller knows; and
-//         files of more than kMaxFileBytes, whatever they are.
+// Errors  kCaller: the system's error text without the path, which the caller knows; also for any
+//         file of more than kMaxFileBytes.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Names of things that must not be mixed up.
+// Types for identifiers that must not be confused with each other.
 #pragma once
 
 #include <compare>

@@ -9,7 +9,7 @@ namespace fathom {
 namespace {
 
 TEST(WorkerId, IsTheSameForTheSameUrlInEveryProcess) {
-  // Written down once: dashboards and scripts keep these numbers.
+  // Fixed values: dashboards and scripts store these numbers.
   EXPECT_EQ(WorkerId::OfUrl("http://127.0.0.1:8000").value(), 7978575876015422u);
   EXPECT_EQ(WorkerId::OfUrl("http://127.0.0.1:8000"), WorkerId::OfUrl("http://127.0.0.1:8000"));
 }

@@ -19,7 +19,9 @@ constexpr std::array<std::string_view, 5> kOptions = {"debug", "info", "warn", "
 bool NeedsQuotes(std::string_view value) {
   if (value.empty()) return true;
   for (const char c : value) {
-    if (static_cast<unsigned char>(c) <= ' ' || c == '"' || c == '=' || c == '\\') return true;
+    // Of what is not ASCII, some must be escaped.
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= ' ' || byte >= 0x7f || c == '"' || c == '=' || c == '\\') return true;
   }
   return false;
 }
@@ -41,7 +43,7 @@ struct JsonValue {
   std::string& out;
   void operator()(std::string_view v) const { AppendJsonString(out, v); }
   void operator()(double v) const {
-    out += std::isfinite(v) ? fmt::format("{:.6g}", v) : "null";  // JSON has no word for infinity
+    out += std::isfinite(v) ? fmt::format("{:.6g}", v) : "null";  // JSON has no infinity
   }
   void operator()(auto v) const { fmt::format_to(std::back_inserter(out), "{}", v); }
 };
@@ -61,8 +63,9 @@ std::string FormatRecord(LogFormat format, std::string_view timestamp, LogLevel 
   std::string out;
   out.reserve(96 + message.size());
   if (format == LogFormat::kText) {
-    // A message that must be recognised by eye may have several lines; they stay as they are.
-    fmt::format_to(std::back_inserter(out), "{} {:<5} {}", timestamp, name, message);
+    // A multi-line message keeps its lines in text format, so that operators recognise it.
+    fmt::format_to(std::back_inserter(out), "{} {:<5} ", timestamp, name);
+    AppendHarmlessLines(out, message);
     for (const LogField& field : fields) {
       out.append(" ").append(field.key).append("=");
       std::visit(TextValue{out}, field.value);
@@ -81,15 +84,27 @@ std::string FormatRecord(LogFormat format, std::string_view timestamp, LogLevel 
   return out;
 }
 
+std::string LostRecord(LogFormat format, uint64_t count) {
+  return FormatRecord(format, WallTimeNow(), LogLevel::kWarn,
+                      "Log records were dropped: the log was not read fast enough",
+                      {{"records", count}}) +
+         '\n';
+}
+
 void Log::Write(LogLevel level, std::string_view message, Fields fields) {
   if (!Enabled(level)) return;
   std::string record = FormatRecord(format_, WallTimeNow(), level, message, fields);
   record += '\n';
+  if (writer_ != nullptr) {
+    const bool important = level >= LogLevel::kWarn;
+    return writer_->Take(record,
+                         important ? LogWriter::Rank::kImportant : LogWriter::Rank::kOrdinary);
+  }
   std::string_view rest = record;
   while (!rest.empty()) {
     const ssize_t n = ::write(fd_, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nowhere to complain to
+    if (n <= 0) return;  // the log has no other place to report this
     rest.remove_prefix(static_cast<size_t>(n));
   }
 }

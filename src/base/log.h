@@ -1,10 +1,9 @@
-// What happened, one record per event, for people (text) or machines (JSON).
+// What happened? One record per event, for people (text) or machines (JSON).
 //
-// Threads  Any. A record is formatted by its caller and leaves in one write(2), so records of
-//          different threads never interleave and nothing is lost in a buffer when the process
-//          dies.
-// Privacy  Never pass prompt text or credentials. URLs of workers are fine: logs are the
-// operator's.
+// Threads  Any. The caller formats a record. With a LogWriter it hands the record over and does not
+//          wait; with a descriptor it writes the record itself.
+// Privacy  Never pass prompt text or credentials. URLs of workers are allowed: logs are for the
+//          operator.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+
+#include "base/docs_links.h"
+#include "base/log_writer.h"
 
 namespace fathom {
 
@@ -45,10 +48,23 @@ class Log {
  public:
   using Fields = std::initializer_list<LogField>;
 
-  explicit Log(int fd, LogLevel level = LogLevel::kInfo, LogFormat format = LogFormat::kText)
-      : fd_(fd), level_(level), format_(format) {}
+  // `docs` is where records, and the pages that repeat them, send their readers.
+  explicit Log(int fd, LogLevel level = LogLevel::kInfo, LogFormat format = LogFormat::kText,
+               DocsLinks docs = DocsLinks())
+      : fd_(fd), level_(level), format_(format), docs_(std::move(docs)) {}
+  explicit Log(LogWriter& writer, LogLevel level = LogLevel::kInfo,
+               LogFormat format = LogFormat::kText, DocsLinks docs = DocsLinks())
+      : writer_(&writer), level_(level), format_(format), docs_(std::move(docs)) {}
 
   bool Enabled(LogLevel level) const { return level >= level_; }
+  const DocsLinks& docs() const { return docs_; }
+  // Records that could not be written.
+  uint64_t dropped() const { return writer_ == nullptr ? 0 : writer_->dropped(); }
+
+  // Before the process ends without destructors: waits until all is written, at most `patience`.
+  void End(Duration patience) {
+    if (writer_ != nullptr) writer_->End(patience);
+  }
 
   void Debug(std::string_view message, Fields fields = {}) {
     Write(LogLevel::kDebug, message, fields);
@@ -66,10 +82,15 @@ class Log {
  private:
   void Write(LogLevel level, std::string_view message, Fields fields);
 
-  const int fd_;
+  const int fd_ = -1;
+  LogWriter* const writer_ = nullptr;
   const LogLevel level_;
   const LogFormat format_;
+  const DocsLinks docs_;
 };
+
+// How a log reports that its writer has dropped records, with the newline.
+std::string LostRecord(LogFormat format, uint64_t count);
 
 // The record as it is written, without the newline. Exposed for tests.
 std::string FormatRecord(LogFormat format, std::string_view timestamp, LogLevel level,

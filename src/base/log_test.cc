@@ -26,7 +26,7 @@ std::string JsonText(std::string_view message, Log::Fields fields) {
   return FormatRecord(LogFormat::kJson, kTime, LogLevel::kError, message, fields);
 }
 
-// What a log with these settings writes.
+// The output of a log with these settings.
 std::string Written(LogLevel level, LogFormat format, void (*use)(Log&)) {
   std::array<int, 2> ends{};
   EXPECT_EQ(pipe(ends.data()), 0);
@@ -60,6 +60,31 @@ TEST(LogRecord, IsOneObjectInJson) {
   EXPECT_EQ(JsonText("left", {{"worker_id", 7u}, {"ratio", 0.25}, {"ok", false}, {"why", "a b"}}),
             "{\"ts\":\"2026-01-02T03:04:05.678Z\",\"level\":\"ERROR\",\"msg\":\"left\","
             "\"worker_id\":7,\"ratio\":0.25,\"ok\":false,\"why\":\"a b\"}");
+}
+
+TEST(LogRecord, ShowsNothingThatATerminalObeys) {
+  for (const char* value : {"a\xc2\x9b"
+                            "31m",
+                            "a\x9b"
+                            "31m",
+                            "a\x7f", "a\x1b[31m", "\xe2\x80\xae"}) {
+    for (const std::string& record :
+         {FormatRecord(LogFormat::kText, "t", LogLevel::kInfo, "m", {{"model", value}}),
+          FormatRecord(LogFormat::kJson, "t", LogLevel::kInfo, "m", {{"model", value}})}) {
+      EXPECT_THAT(record, Not(HasSubstr("\xc2\x9b")));
+      EXPECT_THAT(record, Not(HasSubstr("\xe2\x80\xae")));
+      for (const char* raw : {"\x9b", "\x7f", "\x1b"}) EXPECT_THAT(record, Not(HasSubstr(raw)));
+    }
+  }
+  EXPECT_EQ(FormatRecord(LogFormat::kText, "t", LogLevel::kError, "a '\x1b'\n  b \xc2\x9b", {}),
+            "t ERROR a '\\u001b'\n  b \\u009b")
+      << "a message keeps its lines";
+  EXPECT_EQ(FormatRecord(LogFormat::kText, "t", LogLevel::kInfo, "m",
+                         {{"model",
+                           "gr\xc3\xb6\xc3\x9f"
+                           "e"}}),
+            "t INFO  m model=\"gr\xc3\xb6\xc3\x9f"
+            "e\"");
 }
 
 TEST(LogRecord, IsOneLineInJsonWhateverTheMessage) {

@@ -1,4 +1,4 @@
-// What went wrong, and whose turn it is to do something about it.
+// What failed, and who has to act on it?
 #pragma once
 
 #include <fmt/format.h>
@@ -15,14 +15,14 @@ namespace fathom {
 enum class Blame : uint8_t {
   kCaller,    // the request or the configuration is wrong: refuse it, never retry
   kPeer,      // the other end failed: another one may succeed
-  kOverload,  // someone is full: back off, then retry
+  kOverload,  // a peer has no capacity: back off, then retry
 };
 
 struct Error {
   Blame blame;
   std::string what;  // one line for a human, no trailing period
 
-  // Says where it happened: "config.yaml: unknown key 'prot'".
+  // Adds the place of the error: "config.yaml: unknown key 'prot'".
   Error In(std::string_view context) && {
     what.insert(0, ": ").insert(0, context);
     return std::move(*this);

@@ -32,6 +32,35 @@ size_t Utf8Length(std::string_view text) {
   return 0;
 }
 
+// The code point of a well-formed sequence of at most three bytes; 0 for longer ones.
+uint32_t ShortCodePoint(std::string_view sequence) {
+  constexpr unsigned char kBits[] = {0, 0x7f, 0x1f, 0x0f};
+  if (sequence.size() > 3) return 0;
+  uint32_t point = static_cast<unsigned char>(sequence[0]) & kBits[sequence.size()];
+  for (const char c : sequence.substr(1)) {
+    point = (point << 6) | (static_cast<unsigned char>(c) & 0x3f);
+  }
+  return point;
+}
+
+// Control characters (C0, DEL, C1), separators of lines and paragraphs, changes of direction.
+bool ChangesTheDisplay(uint32_t point) {
+  return point < 0x20 || (point >= 0x7f && point <= 0x9f) || (point >= 0x2028 && point <= 0x202e) ||
+         (point >= 0x2066 && point <= 0x2069);
+}
+
+// One sequence of Utf8Length() bytes; a length of 0 is a byte that is not UTF-8.
+void AppendHarmless(std::string& out, std::string_view sequence, size_t length) {
+  if (length == 0) {
+    out += "\\ufffd";
+  } else if (const uint32_t point = ShortCodePoint(sequence);
+             length < 4 && ChangesTheDisplay(point)) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", point);
+  } else {
+    out += sequence;
+  }
+}
+
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -87,27 +116,30 @@ void AppendJsonString(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
-    if (length == 0) {
-      out += "\\ufffd";
-      text.remove_prefix(1);
-      continue;
-    }
     const char c = text.front();
-    if (length > 1) {
-      out.append(text.substr(0, length));
-    } else if (c == '"' || c == '\\') {
+    if (length == 1 && (c == '"' || c == '\\')) {
       out += '\\';
       out += c;
     } else if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
     } else {
-      out += c;
+      AppendHarmless(out, text.substr(0, length), length);
     }
-    text.remove_prefix(length);
+    text.remove_prefix(std::max<size_t>(length, 1));
   }
   out += '"';
+}
+
+void AppendHarmlessLines(std::string& out, std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (text.front() == '\n') {
+      out += '\n';
+    } else {
+      AppendHarmless(out, text.substr(0, length), length);
+    }
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
 }
 
 std::optional<std::string_view> Nearest(std::string_view name,
@@ -116,7 +148,7 @@ std::optional<std::string_view> Nearest(std::string_view name,
   size_t best_distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
     const size_t distance = EditDistance(name, candidate);
-    if (distance < std::min(best_distance, candidate.size())) {  // else nothing of it would be left
+    if (distance < std::min(best_distance, candidate.size())) {  // else nothing would match
       best_distance = distance;
       best = candidate;
     }
@@ -125,7 +157,7 @@ std::optional<std::string_view> Nearest(std::string_view name,
 }
 
 bool EqualsInConstantTime(std::string_view a, std::string_view b) {
-  // The length of a key is not the secret; its bytes are.
+  // The length of a key is not secret; its bytes are.
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;
   for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);

@@ -1,4 +1,4 @@
-// Small questions about text that several rooms ask.
+// Small functions on text that several rooms use.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,23 @@
 
 namespace fathom {
 
-// ASCII only: protocol words, never human language.
+// ASCII only: for protocol words, not for human language.
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view Trim(std::string_view text);
 std::vector<std::string_view> SplitAny(std::string_view text, std::string_view separators);
 
-// Digits only, no sign, no spaces; nothing on overflow.
+// Digits only, no sign, no spaces; nullopt on overflow.
 std::optional<uint64_t> ParseDecimal(std::string_view text);
 
-// Appends text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD.
+// Appends text as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD. What a
+// terminal obeys instead of showing is escaped: control characters (C1 too), line and paragraph
+// separators, changes of direction.
 void AppendJsonString(std::string& out, std::string_view text);
 
-// The candidate that is fewest edits away from name, if it is near enough to be a likely typo.
+// The same escapes without quotes: line ends, quotes and backslashes stay.
+void AppendHarmlessLines(std::string& out, std::string_view text);
+
+// The candidate with the fewest edits from `name`, if it is close enough for a likely typo.
 std::optional<std::string_view> Nearest(std::string_view name,
                                         std::span<const std::string_view> candidates);
 

@@ -1,4 +1,4 @@
-// Text that is put together from pieces and used as a whole: one capacity check per Add(), however
+// Builds a text from pieces that is then used as a whole: one capacity check per Add(), however
 // many pieces it has.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace fathom {
 
-// A number as it is written: Decimal(42).text() is "42".
+// A number as text: Decimal(42).text() is "42".
 class Decimal {
  public:
   explicit Decimal(uint64_t value) : end_(std::to_chars(text_, text_ + sizeof(text_), value).ptr) {}
@@ -40,7 +40,7 @@ class TextBuilder {
   static std::string_view View(std::string_view piece) { return piece; }
   template <size_t N>
   static std::string_view View(const char (&literal)[N]) {
-    return {literal, N - 1};  // known without counting
+    return {literal, N - 1};  // known at compile time
   }
 
   void AddAll(std::initializer_list<std::string_view> pieces) {

@@ -69,6 +69,23 @@ TEST(AppendJsonString, KeepsUtf8AndReplacesWhatIsNot) {
   EXPECT_EQ(Quoted("\xf4\x90\x80\x80"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"") << "beyond Unicode";
 }
 
+TEST(AppendJsonString, EscapesWhatATerminalObeys) {
+  const auto quoted = [](std::string_view text) {
+    std::string out;
+    AppendJsonString(out, text);
+    return out;
+  };
+  EXPECT_EQ(quoted("a\xc2\x9b"
+                   "31mb"),
+            R"("a\u009b31mb")");
+  EXPECT_EQ(quoted("\xc2\x80\xc2\x9f\xc2\xa0"), "\"\\u0080\\u009f\xc2\xa0\"");
+  EXPECT_EQ(quoted("\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xae\xe2\x81\xa6"),
+            R"("\u2028\u2029\u202e\u2066")");
+  EXPECT_EQ(quoted("\xe2\x80\xa7\xe2\x80\xaf\xe2\x82\xac"),
+            "\"\xe2\x80\xa7\xe2\x80\xaf\xe2\x82\xac\"");
+  EXPECT_EQ(quoted("\x7f\x1b"), R"("\u007f\u001b")");
+}
+
 TEST(Nearest, SuggestsLikelyTyposOnly) {
   constexpr std::array<std::string_view, 3> kNames = {"port", "host", "router-mode"};
   EXPECT_EQ(Nearest("prot", kNames), "port");

@@ -1,4 +1,4 @@
-// Which Fathom this is.
+// The version of this Fathom.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// A moment as calendars have it, for people and their tools: "2026-03-01T12:00:00.000Z".
+// A time of day and date as text, for people and their tools: "2026-03-01T12:00:00.000Z".
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace fathom {
 
 std::string WallTimeNow();
-// What the clock on the wall shows here, as if that were UTC: seconds since 1970.
+// The local time of day and date, encoded as if it were UTC: seconds since 1970.
 int64_t LocalSecondsNow();
-// Of a moment of the steady clock, as the two clocks stand now.
+// A time of the steady clock, converted with the present offset between the two clocks.
 std::string WallTime(TimePoint at);
 
 }  // namespace fathom

@@ -9,7 +9,7 @@ namespace fathom {
 
 std::string EncodeBase64(std::string_view bytes);
 
-// White space is passed over; the padding may be missing. Nothing for what is no base64.
+// Whitespace is skipped; the padding may be missing. nullopt if the text is not base64.
 std::optional<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace fathom

@@ -17,8 +17,8 @@
 
 namespace fathom {
 
-// Sixteen bytes. Questions about them are answered with sixteen bytes again, each all ones or all
-// zeros, which Mask() turns into one bit per byte, the first byte lowest.
+// Sixteen bytes. Each test on them gives sixteen bytes, all ones for true and all zeros for false.
+// Mask() turns those into one bit per byte, the first byte lowest.
 #if defined(__SSE2__)
 class Bytes16 {
  public:
@@ -100,8 +100,8 @@ class Bytes16 {
 };
 #endif
 
-// The first byte in [from, end) for which `one` is true, or end. `many` answers the same question
-// for sixteen bytes.
+// The first byte in [from, end) for which `one` is true, or end. `many` is the same test for
+// sixteen bytes.
 template <class Many, class One>
 inline const char* FindByte(const char* from, const char* end, Many many, One one) {
   for (; end - from >= 16; from += 16) {
@@ -119,8 +119,8 @@ inline const char* FindLineEnd(const char* from, const char* end) {
       [](unsigned char c) { return c == '\r' || c == '\n'; });
 }
 
-// A byte that is neither letter nor digit nor dash: the end of almost every header name, though a
-// name may go on after some of these.
+// A byte that is not a letter, digit or dash: the end of almost every header name, although a name
+// may contain some of these.
 inline const char* FindNameEnd(const char* from, const char* end) {
   return FindByte(
       from, end,
@@ -133,14 +133,14 @@ inline const char* FindNameEnd(const char* from, const char* end) {
       });
 }
 
-// A byte that may not stand in a header value: control bytes but for the tab.
+// A byte that is not allowed in a header value: control bytes except the tab.
 inline const char* FindControl(const char* from, const char* end) {
   return FindByte(
       from, end, [](Bytes16 b) { return b.InRange(0, 0x1f).AndNot(b.Equal('\t')) | b.Equal(0x7f); },
       [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
 }
 
-// A byte that means something inside a JSON string: the quote, the backslash, control bytes.
+// A byte with a meaning inside a JSON string: the quote, the backslash, control bytes.
 inline const char* FindStringByte(const char* from, const char* end) {
   return FindByte(
       from, end, [](Bytes16 b) { return b.Equal('"') | b.Equal('\\') | b.InRange(0, 0x1f); },

@@ -40,8 +40,8 @@ Result<ChunkedDecoder::Step> ChunkedDecoder::Feed(std::string_view in) {
 std::string_view ChunkedDecoder::TakeData(std::string_view in) {
   const std::string_view payload = in.substr(0, left_);
   left_ -= payload.size();
-  // Small extensions on every chunk of a long body are odd but honest; what must stay bounded is
-  // the work done for nothing.
+  // Small extensions on every chunk of a long body are unusual but legitimate. Only the overhead
+  // without payload must be bounded.
   overhead_ -= std::min(overhead_, payload.size());
   if (left_ == 0) state_ = State::kDataCr;
   return payload;
@@ -73,7 +73,7 @@ const char* ChunkedDecoder::TakeFraming(char c) {
     case State::kDone:
       break;  // not framing
   }
-  return "chunk framing goes on after its end";
+  return "bytes after the end of the chunk framing";
 }
 
 const char* ChunkedDecoder::TakeSize(char c) {
@@ -89,7 +89,6 @@ const char* ChunkedDecoder::TakeSize(char c) {
   return nullptr;
 }
 
-// Either another trailer or the blank line.
 const char* ChunkedDecoder::TakeTrailerStart(char c) {
   if (c == '\r') return Expect(c, '\r', State::kEndLf);
   state_ = State::kTrailerName;

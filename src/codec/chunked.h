@@ -1,4 +1,4 @@
-// Takes the framing off a chunked body, and puts it on.
+// Removes the framing of a chunked body, and adds it.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@ namespace fathom {
 class ChunkedDecoder {
  public:
   struct Step {
-    size_t consumed = 0;       // bytes of the input that were used up
+    size_t consumed = 0;       // bytes of the input that were used
     std::string_view payload;  // body bytes among them (a view into the input), possibly none
   };
 
   // Consumes a prefix of `in` that holds at most one run of payload. Call again with the rest until
-  // nothing is left or done(). Trailers are read over and dropped. Sizes that overflow, bare LF,
-  // junk after a size and unreasonably long extensions or trailers are errors (kPeer; a server
-  // blames its caller instead). Payload before an error is handed out first, however the input is
-  // cut; after an error the decoder is of no more use.
+  // nothing is left or done(). Trailers are skipped. Sizes that overflow, bare LF, extra bytes
+  // after a size and unreasonably long extensions or trailers are errors (kPeer; a server replaces
+  // that by kCaller). Payload before an error is returned first, however the input is split; after
+  // an error the decoder must not be used again.
   Result<Step> Feed(std::string_view in);
 
   bool done() const { return state_ == State::kDone; }
@@ -42,7 +42,7 @@ class ChunkedDecoder {
     kDone
   };
 
-  // Nothing when the byte is in its place, else what is wrong with it.
+  // Null if the byte is valid here, else what is wrong with it.
   const char* TakeFraming(char c);
   const char* TakeSize(char c);
   const char* TakeTrailerStart(char c);
@@ -54,7 +54,7 @@ class ChunkedDecoder {
   State state_ = State::kSize;
   uint8_t digits_ = 0;   // of the current size
   uint64_t left_ = 0;    // of the current chunk
-  size_t overhead_ = 0;  // bytes of extensions and trailers that payload has not made up for
+  size_t overhead_ = 0;  // bytes of extensions and trailers not yet offset by payload
 };
 
 // "1f4\r\n" for a chunk of 500 bytes.

@@ -1,5 +1,5 @@
-// A chunked body must decode to the same bytes however it is cut, and to what another strict parser
-// (http_parser) makes of it.
+// A chunked body must decode to the same bytes however it is split, and to the same bytes as with
+// another strict parser (http_parser).
 #include <http_parser.h>
 
 #include <string>
@@ -26,7 +26,7 @@ Decoded DecodeInPieces(std::string_view in, size_t piece) {
     const Result<ChunkedDecoder::Step> step = decoder.Feed(in.substr(0, piece));
     if (!step) {
       out.wrong = true;
-      out.consumed = 0;  // how far it got depends on the cut; that it stopped does not
+      out.consumed = 0;  // how far it got depends on the split; that it stopped does not
       return out;
     }
     CHECK(step->consumed > 0 && step->payload.size() <= step->consumed);
@@ -38,7 +38,7 @@ Decoded DecodeInPieces(std::string_view in, size_t piece) {
   return out;
 }
 
-// What the other parser makes of the same bytes.
+// The other parser's result for the same bytes.
 struct Reading {
   std::string body;
   bool done = false;
@@ -83,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   http_errno error;
   const Reading theirs = ReadOtherwise(in.substr(0, whole.consumed), error);
   CHECK(theirs.body == whole.payload);
-  // It reads trailers as headers of the message, and so refuses some that we drop unread.
+  // It reads trailers as headers of the message, and so refuses some that we skip unread.
   const bool refused = error != HPE_OK && error != HPE_PAUSED;
   const bool trailers = whole.done && !in.substr(0, whole.consumed).ends_with("0\r\n\r\n");
   if (!refused) CHECK(theirs.done == whole.done);

@@ -15,7 +15,7 @@
 
 namespace fathom {
 
-// The headers a router treats specially; recognised once, while parsing.
+// Headers that the router treats specially; recognised once, while parsing.
 enum class HeaderName : uint8_t {
   kOther,
   kAuthorization,
@@ -55,7 +55,7 @@ class HeaderList {
  public:
   static constexpr size_t kMax = 128;
 
-  HeaderList() {}  // leaves the storage alone: clearing it would cost more than parsing a head
+  HeaderList() {}  // does not clear the storage, which would cost more than parsing a head
 
   std::span<const Header> all() const { return {headers_.data(), size_}; }
   // The first of that name, or nullptr.
@@ -63,7 +63,7 @@ class HeaderList {
   const Header* Find(std::string_view name) const;
   bool Has(HeaderName id) const { return (seen_ >> static_cast<unsigned>(id)) & 1; }
 
-  // False when full. Here, because a parser calls it for every line.
+  // False if full. Inline, because a parser calls it for every line.
   bool Push(const Header& header) {
     if (size_ == kMax) return false;
     std::construct_at(&headers_[size_++], header);
@@ -80,9 +80,10 @@ class HeaderList {
   };
 };
 
-// True if the header concerns one connection only and must not be relayed (RFC 9110, 7.6.1),
-// whether by its name or because a Connection header of the same message lists it. Content-Length
-// and Host are always relayed: who could have them left out could change what the message means.
+// True if the header applies to one connection only and must not be relayed (RFC 9110, 7.6.1),
+// either by its name or because a Connection header of the same message lists it. Content-Length
+// and Host are always relayed: a client that could have them removed could change the meaning of
+// the message.
 bool IsHopByHop(const Header& header, const HeaderList& headers);
 
 // Calls visit with each element of a comma-separated value.

@@ -11,11 +11,11 @@
 namespace fathom {
 namespace {
 
-// Inside this file an error is its text, and nullptr when all is well, which costs nothing to
-// return. The public functions add the blame.
+// Inside this file an error is its text, or nullptr for success, which is cheap to return. The
+// public functions add the blame.
 using Problem = const char*;
 
-// What a byte may be part of.
+// Where a byte is allowed.
 enum ByteClass : uint8_t { kToken = 1, kTarget = 2, kAuthority = 4 };
 
 constexpr std::array<uint8_t, 256> kClasses = [] {
@@ -23,11 +23,11 @@ constexpr std::array<uint8_t, 256> kClasses = [] {
   const auto add = [&](std::string_view bytes, uint8_t what) {
     for (const char c : bytes) classes[static_cast<unsigned char>(c)] |= what;
   };
-  // A fragment is no part of a target, and parsers disagree about where one begins.
+  // A fragment is not part of a target, and parsers disagree about where one begins.
   for (int c = 0x21; c <= 0x7e; ++c) classes[c] |= c == '#' ? 0 : kTarget;
   add("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", kToken | kAuthority);
   add("!#$%&'*+-.^_`|~", kToken);
-  // Neither '@' nor ',': the one hides a user name, the other makes one host into two.
+  // Neither '@' nor ',': '@' could hide a user name, ',' could turn one host into two.
   add("-._~%!$&'()*+;=:[]", kAuthority);
   return classes;
 }();
@@ -47,8 +47,8 @@ uint64_t Word(const char* from) {
   return word;
 }
 
-// `name` is as long as `lower` and has no control bytes; for the others, setting bit 5 changes
-// letters to lower case and makes no other byte a letter or a dash.
+// `name` is as long as `lower` and has no control bytes. For all other bytes, setting bit 5 changes
+// letters to lower case and turns no other byte into a letter or a dash.
 template <size_t N>
 bool Matches(const char* name, const char (&lower)[N]) {
   constexpr size_t kLength = N - 1;
@@ -112,7 +112,7 @@ HeaderName Recognise(std::string_view name) {
   }
 }
 
-// What the headers of either kind of message say about its body and its connection.
+// What the headers of a request or response determine about its body and its connection.
 struct Facts {
   uint64_t content_length = 0;
   bool close = false;
@@ -131,7 +131,7 @@ Problem NoteLength(std::string_view value, Facts& facts) {
 }
 
 void NoteConnection(std::string_view value, Facts& facts) {
-  // Nearly every Connection header says just this.
+  // The value of nearly every Connection header.
   if (value.size() == 10 && Matches(value.data(), "keep-alive")) {
     facts.keep_alive = true;
     return;
@@ -142,7 +142,7 @@ void NoteConnection(std::string_view value, Facts& facts) {
   });
 }
 
-// `before` are the headers that came earlier.
+// `before` are the headers before this one.
 Problem Note(const Header& header, const HeaderList& before, Facts& facts) {
   switch (header.id) {
     case HeaderName::kContentLength:
@@ -154,7 +154,7 @@ Problem Note(const Header& header, const HeaderList& before, Facts& facts) {
       return nullptr;
     case HeaderName::kHost:
       if (before.Has(HeaderName::kHost)) return "Host is repeated";
-      return IsAuthority(header.value) ? nullptr : "Host names no host";
+      return IsAuthority(header.value) ? nullptr : "invalid Host";
     case HeaderName::kConnection:
       NoteConnection(header.value, facts);
       return nullptr;
@@ -171,8 +171,8 @@ Problem WrongNameByte(char c, bool first) {
 }
 
 // Reads one head. Every scan of a line stops at CR at the latest, and a head that is complete() has
-// one in front of its blank line, so that none of them needs to look where the end is. Nothing else
-// may be called for a head that is not.
+// a CR before its blank line, so no scan has to check for the end. No other function may be called
+// if complete() is false.
 class HeadReader {
  public:
   explicit HeadReader(std::string_view head)
@@ -215,7 +215,7 @@ Problem HeadReader::Version(int& minor_version) {
   return nullptr;
 }
 
-// Up to the end of the line or the first byte that may not be there, without surrounding space.
+// Up to the end of the line or the first byte that is not allowed, without surrounding space.
 std::string_view HeadReader::Value() {
   while (*at_ == ' ' || *at_ == '\t') ++at_;
   const char* const begin = at_;

@@ -1,8 +1,8 @@
-// What does this HTTP/1.1 head say, and where does its body end?
+// What does this HTTP/1.1 head contain, and where does its body end?
 //
-// Strict on purpose: whatever two parsers could read in two ways is refused, because a router that
-// reads a request differently from its engine can be made to smuggle one. Refused are: bare LF or
-// CR, obsolete folding, white space before the colon, control bytes, repeated or non-decimal
+// Strict on purpose: everything that two parsers could read differently is refused, because request
+// smuggling needs a router that reads a request differently from its engine. Refused are: bare LF
+// or CR, obsolete folding, white space before the colon, control bytes, repeated or non-decimal
 // Content-Length, Content-Length together with Transfer-Encoding, any Transfer-Encoding but a
 // single "chunked", a request without exactly one Host (HTTP/1.1), versions other than 1.0 and 1.1.
 //
@@ -42,9 +42,9 @@ struct ResponseHead {
   bool keep_alive = true;
 };
 
-// Finds the end of a head that arrives in pieces, looking at each byte once. An empty line at the
-// very beginning is a head of its own, of length 2, which no parser accepts: who wants to be
-// lenient about it skips it first. Once a head is found, the finder is ready for another.
+// Finds the end of a head that arrives in pieces, reading each byte once. An empty line at the very
+// beginning is returned as a head of length 2, which no parser accepts: a lenient caller skips it
+// first. Once a head is found, the finder is ready for another.
 class HeadFinder {
  public:
   // `in` is everything received so far, from the first byte of the head. Returns the length of the
@@ -55,8 +55,8 @@ class HeadFinder {
   size_t scanned_ = 0;
 };
 
-// `head` is exactly one head, blank line included (as HeadFinder measured it). After an error, what
-// `out` says means nothing.
+// `head` is exactly one head, blank line included (as HeadFinder measured it). After an error, the
+// content of `out` is undefined.
 Result<void> ParseRequestHead(std::string_view head, RequestHead& out);
 
 // A response to HEAD, and 1xx, 204 and 304, have no body whatever their headers say.

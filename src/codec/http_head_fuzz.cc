@@ -1,5 +1,5 @@
-// Whatever our parser accepts, another strict parser (http_parser, which node was built on) must
-// read in the same way: two readers that disagree about a message are what smuggling is made of.
+// Everything that our parser accepts, another strict parser (http_parser, which node was built on)
+// must read in the same way: request smuggling needs two parsers that disagree about a message.
 #include <http_parser.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fathom {
 namespace {
 
-// What the other parser says.
+// The other parser's result.
 struct Reading {
   std::string target;
   std::string reason;
@@ -59,7 +59,7 @@ int OnHeadersComplete(http_parser* parser) {
   return 0;
 }
 
-// Runs the other parser over the head; nothing if it refuses.
+// Runs the other parser over the head; nullopt if it refuses.
 std::optional<Reading> ReadOtherwise(std::string_view head, http_parser_type type,
                                      http_parser& parser) {
   http_parser_settings settings;
@@ -77,7 +77,7 @@ std::optional<Reading> ReadOtherwise(std::string_view head, http_parser_type typ
   return reading;
 }
 
-// It knows a fixed list of methods; we take any token.
+// It has a fixed list of methods; we accept any token.
 bool KnowsMethod(std::string_view method) {
   for (int i = HTTP_DELETE; i <= HTTP_SOURCE; ++i) {
     if (method == http_method_str(static_cast<http_method>(i))) return true;
@@ -85,7 +85,7 @@ bool KnowsMethod(std::string_view method) {
   return false;
 }
 
-// It takes a longer name, "Transfer-EncodingX", for the shorter when it looks at the framing.
+// For the framing, it takes a longer name, "Transfer-EncodingX", for the shorter one.
 bool MisreadsFraming(const HeaderList& headers) {
   constexpr std::string_view kName = "transfer-encoding";
   return std::ranges::any_of(headers.all(), [&](const Header& header) {
@@ -95,11 +95,11 @@ bool MisreadsFraming(const HeaderList& headers) {
 }
 
 // It refuses a tab after the digits of Content-Length, where the standard allows one. (The value
-// that we relay has lost it.)
+// that we relay does not contain it.)
 bool MayRefuse(const HeaderList& headers) {
   const Header* length = headers.Find(HeaderName::kContentLength);
   if (length == nullptr) return false;
-  const char* after = length->value.data() + length->value.size();  // the line goes on to its CR
+  const char* after = length->value.data() + length->value.size();  // the line ends with CR
   while (*after == ' ') ++after;
   return *after == '\t';
 }
@@ -112,9 +112,9 @@ void CompareHeaders(const HeaderList& ours, const Reading& theirs) {
   }
 }
 
-// On whether the connection stays open we may be more careful, never less. It takes
-// Proxy-Connection, which never was a standard, for Connection, and in lists with empty elements it
-// overlooks the keep-alive that HTTP/1.0 needs.
+// We may close a connection that it keeps open, but not the reverse. It treats the non-standard
+// Proxy-Connection as Connection, and in lists with empty elements it misses the keep-alive that
+// HTTP/1.0 needs.
 void CompareKeepAlive(bool ours, const HeaderList& headers, const http_parser& theirs) {
   if (theirs.http_minor == 0 || headers.Has(HeaderName::kProxyConnection)) return;
   if (ours) CHECK(http_should_keep_alive(&theirs));
@@ -155,7 +155,7 @@ void CheckResponse(std::string_view head) {
   if (theirs->length) CHECK(ours.content_length == *theirs->length);
 }
 
-// The length of the head, or nothing for an error.
+// The length of the head, or nullopt for an error.
 std::optional<size_t> FindInPieces(std::string_view in, size_t piece) {
   HeadFinder finder;
   for (size_t size = 0;; size = std::min(size + piece, in.size())) {
@@ -175,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const size_t piece : {1, 3, 16}) CHECK(FindInPieces(in, piece) == length);
   if (!length || *length == 0) {
     RequestHead head;
-    CHECK(!ParseRequestHead(in, head));  // the parser trusts no one to have looked for the end
+    CHECK(!ParseRequestHead(in, head));  // the parser itself must check that the head is complete
     return 0;
   }
   CHECK(in.substr(0, *length).ends_with("\r\n"));

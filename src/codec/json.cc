@@ -28,8 +28,8 @@ Json BuildObject(const simdjson::dom::object& from) {
   return Json(std::move(object));
 }
 
-// Recursion is bounded by the parser's own limit on depth. The parser has said what the element is,
-// so reading it as that cannot fail.
+// Recursion is bounded by the parser's own limit on depth. The parser has determined the type of
+// the element, so reading it as that type cannot fail.
 Json Build(element from) {
   switch (from.type()) {
     case element_type::ARRAY:
@@ -78,7 +78,7 @@ struct Write {
   void operator()(bool v) const { out.Bool(v); }
   void operator()(int64_t v) const { out.Int(v); }
   void operator()(uint64_t v) const { out.Unsigned(v); }
-  // What was read as a double is read as one again: 2.0 is not the integer 2.
+  // A double must be read back as a double: 2.0 is not the integer 2.
   void operator()(double v) const {
     const bool whole = v == std::floor(v) && std::abs(v) < 0x1p63;
     if (!whole) return static_cast<void>(out.Number(v));
@@ -102,7 +102,7 @@ struct Write {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Where the string that begins at `at` ends.
+// The end of the string that begins at `at`.
 size_t EndOfString(std::string_view text, size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     if (text[at] == '\\') ++at;
@@ -115,8 +115,8 @@ bool Fits(std::string_view digits, bool negative) {
   return value && (!negative || *value <= uint64_t{1} << 63);
 }
 
-// The same document with an exponent behind integers that no integer type holds, so that they are
-// read as floating point.
+// The same document with an exponent after integers beyond 64 bits, so that they are read as
+// floating point.
 std::string WithLargeIntegersAsDoubles(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 16);
@@ -129,7 +129,7 @@ std::string WithLargeIntegersAsDoubles(std::string_view text) {
       while (end < text.size() && IsDigit(text[end])) ++end;
       const bool whole = end == text.size() || !std::string_view(".eE").contains(text[end]);
       large = whole && !Fits(text.substr(at, end - at), at > 0 && text[at - 1] == '-');
-      // What is behind the point or the exponent belongs to the same number.
+      // The digits after the point or the exponent belong to the same number.
       while (!whole && end < text.size() &&
              std::string_view("0123456789.eE+-").contains(text[end])) {
         ++end;
@@ -146,7 +146,7 @@ std::string WithLargeIntegersAsDoubles(std::string_view text) {
 
 Result<Json> Json::Parse(std::string_view text) {
   // The parser would copy from the null pointer that an empty view may have.
-  if (text.empty()) return Fail(Blame::kCaller, "invalid JSON: nothing there");
+  if (text.empty()) return Fail(Blame::kCaller, "invalid JSON: the text is empty");
   simdjson::dom::parser parser;
   element root;
   const simdjson::error_code error = parser.parse(text.data(), text.size()).get(root);
@@ -165,7 +165,7 @@ std::optional<uint64_t> Json::unsigned_integer() const { return std::visit(AsUns
 const Json* Json::Find(std::string_view key) const {
   const Object* members = object();
   if (members == nullptr) return nullptr;
-  // Of a key that is repeated the last one counts, as it does for the engines.
+  // If a key is repeated, the last one counts, as in the engines.
   const auto backwards = std::views::reverse(*members);
   const auto found = std::ranges::find(backwards, key, &Object::value_type::first);
   return found == backwards.end() ? nullptr : &found->second;

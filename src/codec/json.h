@@ -1,4 +1,4 @@
-// JSON as a tree (for the control plane), and JSON as text.
+// JSON as a tree (for the control plane), and a writer of JSON text.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace fathom {
 
-// A parsed document. Comfortable rather than fast: answers of workers, bodies of admin calls. The
-// request path uses JsonScanner.
+// A parsed document. Convenient rather than fast: for answers of workers and bodies of admin calls.
+// The request path uses JsonScanner.
 //
-// Errors  kCaller; who reads the answer of a peer blames the peer instead.
+// Errors  kCaller; a caller that reads a peer's answer replaces that by kPeer.
 class Json {
  public:
   using Array = std::vector<Json>;
@@ -25,8 +25,8 @@ class Json {
       std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object>;
 
   static Result<Json> Parse(std::string_view text);
-  // Integers that no integer type holds are floating point here, where Parse() refuses them:
-  // 1000000000000000019884624838656, which Python writes.
+  // Integers beyond 64 bits, such as Python's 1000000000000000019884624838656, become floating
+  // point here, while Parse() refuses them.
   static Result<Json> ParseWithLargeNumbers(std::string_view text);
 
   Json() : value_(nullptr) {}
@@ -41,7 +41,7 @@ class Json {
   std::optional<double> number() const;
   std::optional<uint64_t> unsigned_integer() const;
 
-  // The member of that name, nullptr if there is none or this is no object.
+  // The member of that name; nullptr if there is none or this is not an object.
   const Json* Find(std::string_view key) const;
 
   const Value& value() const { return value_; }
@@ -53,7 +53,7 @@ class Json {
   Value value_;
 };
 
-// Writes JSON into a string, commas by itself.
+// Writes JSON into a string, with the commas.
 //
 //   JsonWriter w;
 //   w.BeginObject().Key("status").String("ok").Key("workers").BeginArray()...EndArray();

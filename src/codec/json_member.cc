@@ -31,7 +31,7 @@ void JsonMemberFinder::Feed(std::string_view bytes) {
   }
 }
 
-// Up to the end of the string, or of what there is.
+// Up to the end of the string, or of the input.
 const char* JsonMemberFinder::FeedString(const char* at, const char* end) {
   if (escaped_) {
     escaped_ = false;
@@ -101,7 +101,7 @@ void JsonMemberFinder::FeedValue(char c) {
 
 void JsonMemberFinder::Keep(std::string_view text) {
   if (state_ == State::kKey) {
-    // One more than fits is enough to know that it is another key.
+    // One byte more than the longest spelling shows that it is another key.
     const size_t most = name_.size() * kLongestEscape + 1;
     key_ += text.substr(0, most - std::min(most, key_.size()));
   } else if (wanted_) {

@@ -1,10 +1,10 @@
-// What is the value of one member of a JSON object that passes by in pieces?
+// What is the value of one member of a JSON object that arrives in pieces?
 //
-// The object is neither kept nor checked. If it is valid, the answer is what JsonScanner would find
-// in it (where the member is repeated, the last one); if it is not, nothing or some text that
-// stands in it.
+// The object is neither stored nor checked. If it is valid, the result is the one that JsonScanner
+// would find (if the member is repeated, the last one); if it is invalid, the result is nothing or
+// some text from the object.
 //
-// Memory  At most kMaxValue bytes of the value; one that is longer counts as none.
+// Memory  At most kMaxValue bytes of the value; a longer value is treated as missing.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ class JsonMemberFinder {
  public:
   static constexpr size_t kMaxValue = 4096;
 
-  // The name outlives the finder.
+  // `name` must outlive the finder.
   explicit JsonMemberFinder(std::string_view name) : name_(name) {}
 
   void Feed(std::string_view bytes);
 
-  // Once the object is complete, and if it has the member. Good until the next Feed().
+  // Once the object is complete, and if it has the member. Valid until the next Feed().
   std::optional<std::string_view> value() const;
 
  private:
@@ -42,8 +42,8 @@ class JsonMemberFinder {
   bool in_string_ = false;
   bool escaped_ = false;  // by the byte before
   uint64_t depth_ = 0;    // of brackets inside the value
-  std::string key_;       // as it stands, cut off where it is longer than the name can be
-  bool wanted_ = false;   // the value is the one
+  std::string key_;       // with its escapes, cut to the longest spelling of the name plus one byte
+  bool wanted_ = false;   // the current value is the wanted one
   bool too_long_ = false;
   bool found_ = false;
   std::string value_;

@@ -1,5 +1,5 @@
-// However an object is cut, the same member is found in it, and it is the one that a scanner of the
-// whole finds.
+// However an object is split, the same member is found in it, and it is the one that a scanner of
+// the whole object finds.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -17,7 +17,7 @@ constexpr std::string_view kName = "usage";
 std::optional<std::string> FindInPieces(std::string_view in, size_t piece) {
   JsonMemberFinder finder(kName);
   while (!in.empty()) {
-    // A copy of its own, so that reading past the end is seen.
+    // A separate copy, so that a sanitizer detects reads past the end.
     const std::vector<char> now(in.begin(), in.begin() + std::min(piece, in.size()));
     finder.Feed({now.data(), now.size()});
     in.remove_prefix(now.size());
@@ -26,7 +26,7 @@ std::optional<std::string> FindInPieces(std::string_view in, size_t piece) {
   return value ? std::optional<std::string>(*value) : std::nullopt;
 }
 
-// False if it is no JSON object.
+// False if it is not a JSON object.
 bool Scan(std::string_view document, std::optional<std::string>& value) {
   JsonScanner scanner(document);
   for (;;) {

@@ -32,10 +32,10 @@ int32_t HexQuad(std::string_view text) {
   return value;
 }
 
-// What a list of token ids looks like: integers, commas, and at most one space after a comma. In
-// such text the kind of the byte before decides whether a byte may stand where it does, which
-// sixteen bytes can be asked at once. Starts where a value is due; returns the last place where one
-// is due and before which all is well.
+// The form of a list of token ids: integers, commas, and at most one space after a comma. In such
+// text the kind of the preceding byte decides whether a byte is allowed, which can be tested for
+// sixteen bytes at once. Starts where a value is due; returns the last position where a value is
+// due and before which the text is valid.
 const char* SkipIntegers(const char* from, const char* end) {
   const char* due = from;
   uint32_t after_digit = 0, after_comma = 1, after_space = 0, after_zero = 0;  // bit 0: the carry
@@ -60,8 +60,8 @@ const char* SkipIntegers(const char* from, const char* end) {
   return due;
 }
 
-// Moves over JSON, checking it. Functions return false at the first thing that is wrong; at() is
-// then where, and problem() what.
+// Moves over JSON and checks it. Functions return false at the first error; at() is then its
+// position, and problem() its text.
 class Walker {
  public:
   // `depth` objects are open around `at`.
@@ -157,7 +157,7 @@ bool Walker::Literal(std::string_view word) {
   return true;
 }
 
-// With the space around it.
+// Including the space around it.
 bool Walker::Colon() {
   SkipSpace();
   if (!Take(':')) return Wrong("expected ':'");
@@ -184,7 +184,7 @@ Walker::Step Walker::Open(bool object) {
   return Step::kValueDue;
 }
 
-// A value is due: reads it if it is simple, or reads its opening.
+// A value is due: reads it if it is simple, or reads its opening bracket.
 Walker::Step Walker::Begin() {
   SkipSpace();
   if (at_ == end_) return StepIf(Wrong("expected a value"));
@@ -207,7 +207,7 @@ Walker::Step Walker::Begin() {
   }
 }
 
-// A value inside an object or array has been read: reads what follows it.
+// A value inside an object or array has been read: reads the separator or the end.
 Walker::Step Walker::Continue() {
   SkipSpace();
   const bool object = InObject();
@@ -244,7 +244,7 @@ void AppendUtf8(std::string& out, uint32_t point) {
   }
 }
 
-// `raw` begins with \u. Takes the escape, and the second one where two make a character.
+// `raw` begins with \u. Takes the escape, and a second one if both form a surrogate pair.
 bool UnescapeUnicode(std::string_view& raw, std::string& out) {
   const int32_t first = HexQuad(raw.substr(2));
   if (first < 0) return false;
@@ -258,7 +258,7 @@ bool UnescapeUnicode(std::string_view& raw, std::string& out) {
   return true;
 }
 
-// `raw` is what stands between the quotes.
+// `raw` is the text between the quotes.
 std::optional<std::string> Unescape(std::string_view raw) {
   constexpr std::string_view kEscapes = "\"\\/bfnrt";
   constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
@@ -295,7 +295,7 @@ Result<std::optional<JsonScanner::Member>> JsonScanner::Next() {
   }
   if (walker.Take('}')) {
     walker.SkipSpace();
-    if (!walker.AtEnd()) return wrong("something follows the object");
+    if (!walker.AtEnd()) return wrong("unexpected bytes after the object");
     state_ = State::kEnd;
     return std::nullopt;
   }
@@ -316,6 +316,12 @@ bool JsonKeyIs(std::string_view raw_key, std::string_view name) {
   if (raw_key.find('\\') == raw_key.npos) return raw_key == name;
   const std::optional<std::string> key = Unescape(raw_key);
   return key && *key == name;
+}
+
+bool JsonKeyStartsWith(std::string_view raw_key, std::string_view prefix) {
+  if (raw_key.find('\\') == raw_key.npos) return raw_key.starts_with(prefix);
+  const std::optional<std::string> key = Unescape(raw_key);
+  return key && key->starts_with(prefix);
 }
 
 std::optional<std::string> JsonText(std::string_view raw_value) {

@@ -1,12 +1,11 @@
 // Reads the top level of a JSON object in one pass, without building anything.
 //
 // A router needs three or four members of a body that may be hundreds of megabytes long (a long
-// prompt, a list of token ids), and must know that the rest is JSON at all. Parsers that index the
+// prompt, a list of token ids), and must check that the rest is valid JSON. Parsers that index the
 // document first need several times its size in memory; this one needs none.
 //
-// Errors  kCaller, naming the byte offset. Strict RFC 8259; nesting deeper than kMaxDepth is
-// refused.
-//         Whether strings are UTF-8 is left to whoever reads them.
+// Errors  kCaller, with the byte offset. Strict RFC 8259; nesting deeper than kMaxDepth is refused.
+//         UTF-8 inside strings is not checked; the reader of a value has to.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +22,14 @@ class JsonScanner {
   static constexpr size_t kMaxDepth = 512;
 
   struct Member {
-    std::string_view key;    // between its quotes, escapes as they stand
-    std::string_view value;  // its text, exactly: "\"gpt\"", "true", "[1,2]", "{...}"
+    std::string_view key;    // between its quotes, with its escapes
+    std::string_view value;  // its exact text: "\"gpt\"", "true", "[1,2]", "{...}"
   };
 
   explicit JsonScanner(std::string_view document) : in_(document) {}
 
-  // The next member of the object, nothing after the last one (the whole document has then been
-  // checked), or what is wrong with the document.
+  // The next member of the object, nullopt after the last one (the whole document has then been
+  // checked), or the error in the document.
   Result<std::optional<Member>> Next();
 
  private:
@@ -39,11 +38,13 @@ class JsonScanner {
   enum class State { kStart, kMembers, kEnd } state_ = State::kStart;
 };
 
-// Compares a key, escapes and all: "mod\u0065l" is "model", because the engine will think so too.
+// Compares a key after unescaping: "mod\u0065l" equals "model", as it does for the engine.
 bool JsonKeyIs(std::string_view raw_key, std::string_view name);
 
-// The text of a JSON string value (with its quotes); nothing if the value is no string, or is one
-// that has no text (lone surrogates).
+bool JsonKeyStartsWith(std::string_view raw_key, std::string_view prefix);
+
+// The text of a JSON string value (with its quotes); nullopt if the value is not a string, or has
+// lone surrogates.
 std::optional<std::string> JsonText(std::string_view raw_value);
 
 // Walks the elements of an array value that a scanner has returned (so it is known to be valid).

@@ -1,5 +1,5 @@
-// The scanner must accept what a whole parser (simdjson) accepts, refuse what it refuses, and see
-// the same members. Where they differ on purpose is written at Simplified() and MayAccept().
+// The scanner must accept and refuse the same documents as a full parser (simdjson), and find the
+// same members. Simplified() and MayAccept() describe the intended differences.
 #include <simdjson.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::optional<Members> Scan(std::string_view document) {
   for (;;) {
     const auto member = scanner.Next();
     if (!member) {
-      CHECK(!scanner.Next());  // a mistake does not go away
+      CHECK(!scanner.Next());  // the error is permanent
       return std::nullopt;
     }
     if (!*member) return members;
@@ -61,8 +61,8 @@ bool IsNumber(std::string_view text) {
   return text.empty();
 }
 
-// The document without the two things the scanner leaves to whoever reads the values: UTF-8 (bytes
-// above ASCII become 'x') and the size of numbers (those that are well formed become 0).
+// The document without the two properties that the scanner does not check: UTF-8 (bytes above ASCII
+// become 'x') and the size of numbers (well-formed ones become 0).
 std::string Simplified(std::string_view in) {
   std::string out;
   bool in_string = false;
@@ -81,8 +81,8 @@ std::string Simplified(std::string_view in) {
   return out;
 }
 
-// Whether it is right that we accept what the other parser refused with `error`. It also refuses
-// lone surrogates, which are grammatical.
+// Whether we may accept a document that the other parser refused with `error`. It also refuses lone
+// surrogates, which the grammar allows.
 bool MayAccept(std::string_view document, simdjson::error_code error) {
   if (error == simdjson::STRING_ERROR) return HasSurrogateEscape(document);
   if (error != simdjson::UTF8_ERROR && error != simdjson::NUMBER_ERROR) return false;
@@ -125,7 +125,7 @@ void CompareElements(std::string_view raw, const simdjson::dom::array& theirs) {
 
 void CompareMember(const JsonScanner::Member& ours, std::string_view key,
                    simdjson::dom::element value) {
-  // Lone low surrogates pass through it as bytes that are no UTF-8; ours have no text.
+  // It returns lone low surrogates as bytes that are not UTF-8; we return no text for them.
   if (!HasSurrogateEscape(ours.key)) CHECK(JsonKeyIs(ours.key, key));
   simdjson::dom::parser parser;
   simdjson::dom::element parsed;
@@ -154,13 +154,13 @@ void Compare(const Members& ours, const simdjson::dom::object& theirs) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fathom;
-  // A copy of its own, so that reading past the end is seen.
+  // A separate copy, so that a sanitizer detects reads past the end.
   const std::vector<char> copy(data, data + size);
   const std::string_view in(copy.data(), copy.size());
   const std::optional<Members> ours = Scan(in);
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  // It copies from the null pointer that nothing at all has for an address.
+  // It copies from the null pointer of an empty view.
   const simdjson::error_code error =
       in.empty() ? simdjson::EMPTY : parser.parse(in.data(), in.size()).get(root);
   if (error) {

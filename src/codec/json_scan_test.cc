@@ -68,7 +68,7 @@ TEST(JsonScanner, NamesThePlaceOfAMistake) {
   EXPECT_EQ(ErrorOf("[1]"), "invalid JSON at byte 0: expected an object");
   EXPECT_EQ(ErrorOf("{\"a\":1,}"), "invalid JSON at byte 7: expected a string");
   EXPECT_EQ(ErrorOf("{\"a\" 1}"), "invalid JSON at byte 5: expected ':'");
-  EXPECT_EQ(ErrorOf("{\"a\":1} x"), "invalid JSON at byte 8: something follows the object");
+  EXPECT_EQ(ErrorOf("{\"a\":1} x"), "invalid JSON at byte 8: unexpected bytes after the object");
   EXPECT_EQ(ErrorOf("{\"a\":[1 2]}"), "invalid JSON at byte 8: expected ',' or ']'");
   EXPECT_EQ(ErrorOf("{\"a\":{\"b\":1]}"), "invalid JSON at byte 11: expected ',' or '}'");
   EXPECT_EQ(ErrorOf("{\"a\":\"\n\"}"), "invalid JSON at byte 6: control byte in a string");
@@ -191,6 +191,13 @@ TEST(JsonElements, WalksAnArray) {
   EXPECT_THAT(Elements("[ ]"), IsEmpty());
   EXPECT_THAT(Elements("{\"a\":1}"), IsEmpty());
   EXPECT_THAT(Elements(""), IsEmpty());
+}
+
+TEST(JsonScan, ComparesTheBeginningOfAKeyAfterUnescaping) {
+  EXPECT_TRUE(JsonKeyStartsWith("bootstrap_room", "bootstrap_"));
+  EXPECT_TRUE(JsonKeyStartsWith(R"(boot\u0073trap_room)", "bootstrap_"));
+  EXPECT_FALSE(JsonKeyStartsWith("bootstrap", "bootstrap_"));
+  EXPECT_FALSE(JsonKeyStartsWith(R"(bootstrap_\ud800)", "bootstrap_"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "codec/msgpack.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -8,7 +9,7 @@ namespace {
 
 using Type = MsgpackReader::Type;
 
-// What a first byte from 0xc0 to 0xdf means; the others carry their value or size in themselves.
+// The meaning of a first byte from 0xc0 to 0xdf; other first bytes contain their value or size.
 struct Shape {
   Type type;
   uint8_t width = 0;  // bytes of the number that follows
@@ -51,6 +52,20 @@ constexpr std::array<Shape, 32> kShapes = {{
     {Type::kMap, 4},
 }};
 
+// Bytes of a number, a truth value or nil, with the byte that begins it. 0: another value.
+constexpr std::array<uint8_t, 256> kSimpleSizes = [] {
+  std::array<uint8_t, 256> sizes{};
+  for (size_t lead = 0; lead < sizes.size(); ++lead) {
+    if (lead < 0x80 || lead >= 0xe0) sizes[lead] = 1;
+    if (lead < 0xc0 || lead >= 0xe0) continue;
+    const Shape& shape = kShapes[lead - 0xc0];
+    const bool simple = shape.type == Type::kNil || shape.type == Type::kBool ||
+                        shape.type == Type::kInteger || shape.type == Type::kFloat;
+    if (simple) sizes[lead] = static_cast<uint8_t>(1 + shape.width);
+  }
+  return sizes;
+}();
+
 uint64_t LoadBigEndian(const char* from, size_t width) {
   uint64_t value = 0;
   for (size_t i = 0; i < width; ++i) value = value << 8 | static_cast<uint8_t>(from[i]);
@@ -89,7 +104,7 @@ bool MsgpackReader::Look(Head& head) {
   if (lead < 0xc0) return LookAtSized(head, lead & 0x1fu);
 
   const Shape& shape = kShapes[lead - 0xc0u];
-  if (shape.type == Type::kNone) return Fail("has a byte that begins no value");
+  if (shape.type == Type::kNone) return Fail("has a byte that starts no value");
   if (left() - 1 < shape.width) return Fail("ends within a value");
   const uint64_t number = LoadBigEndian(in_.data() + head.body, shape.width);
   head.body = head.next = head.body + shape.width;
@@ -113,12 +128,12 @@ bool MsgpackReader::Look(Head& head) {
   }
 }
 
-// The size is of bytes, or of elements, and below 2^32.
+// The size is in bytes or in elements, and below 2^32.
 bool MsgpackReader::LookAtSized(Head& head, uint64_t size) {
   uint64_t bytes = size;
   if (head.type == Type::kMap) bytes = size * 2;
   if (head.type == Type::kExtension) bytes = size + 1;
-  if (bytes > in_.size() - head.body) return Fail("announces more than there is");
+  if (bytes > in_.size() - head.body) return Fail("declares more elements or bytes than follow");
   if (head.type == Type::kArray || head.type == Type::kMap) {
     head.count = static_cast<uint32_t>(size);
     return true;
@@ -203,19 +218,36 @@ std::optional<MsgpackExtension> MsgpackReader::TakeExtension() {
                           in_.substr(head.body, head.next - head.body)};
 }
 
-// A count of the values still to pass takes the place of a stack, so no nesting is too deep. Each
-// of them needs a byte, which bounds the count.
+// A counter of the values still to skip replaces a stack, so nesting depth is not limited. Each
+// value needs a byte, which bounds the counter.
 bool MsgpackReader::Skip() {
   uint64_t pending = 1;
-  while (pending > 0) {
+  return SkipSome(pending, in_.size());
+}
+
+// Most values are simple ones.
+void MsgpackReader::SkipSimple(uint64_t& pending, size_t until) {
+  while (pending > 0 && at_ < until) {
+    const size_t size = kSimpleSizes[static_cast<uint8_t>(in_[at_])];
+    if (size == 0 || size > left() || pending - 1 > left() - size) return;
+    at_ += size;
+    --pending;
+  }
+}
+
+bool MsgpackReader::SkipSome(uint64_t& pending, size_t bytes) {
+  if (failed()) return false;
+  const size_t until = at_ + std::min(bytes, left());
+  for (;;) {
+    SkipSimple(pending, until);
+    if (pending == 0 || (at_ >= until && left() > 0)) return true;
     Head head;
     if (!Look(head)) return false;
     at_ = head.next;
     pending -= 1;
     pending += head.type == Type::kMap ? uint64_t{head.count} * 2 : head.count;
-    if (pending > left()) return Fail("announces more than there is");
+    if (pending > left()) return Fail("declares more elements or bytes than follow");
   }
-  return true;
 }
 
 }  // namespace fathom

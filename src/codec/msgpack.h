@@ -1,17 +1,17 @@
-// What does a msgpack document say, one value at a time?
+// What does a msgpack document contain, one value at a time?
 //
 //   MsgpackReader in(payload);
 //   const auto count = in.TakeArray();
 //   const auto first = in.TakeInteger();
 //
-// Pull    Each TakeX() returns the next value if it is of that type and moves past it; otherwise it
-//         returns nothing and stays where it is, so that a caller may try another type. Of an array
-//         or a map only the head is taken; the elements follow.
-// Errors  Bytes that are not msgpack, or that end too early, make failed() true for good: no
-//         value is taken any more, and problem() says why. An element needs at least one byte, so a
-//         head that announces more elements than bytes are left is an error at once: a caller may
-//         reserve what a head announces.
-// Memory  None of its own. Strings are views of the input. A copy of the reader is a bookmark.
+// Pull    Each TakeX() returns the next value if it is of that type and moves past it. Otherwise it
+//         returns nothing and does not move, so that a caller may try another type. Of an array or
+//         a map only the head is taken; the elements follow.
+// Errors  Bytes that are not msgpack, or that end too early, make failed() true permanently: no
+//         more values are returned, and problem() has the reason. An element needs at least one
+//         byte, so a head that announces more elements than bytes are left is an error at
+//         once: a caller may reserve what a head announces.
+// Memory  None of its own. Strings are views of the input. A copy of the reader saves its position.
 #pragma once
 
 #include <cstddef>
@@ -46,12 +46,12 @@ class MsgpackReader {
     kArray,
     kMap,
     kExtension,
-    kNone,  // the end of the input, or something that is not msgpack
+    kNone,  // the end of the input, or a byte that is not msgpack
   };
 
   explicit MsgpackReader(std::string_view in) : in_(in) {}
 
-  // Of the next value, judged by its first byte alone.
+  // The type of the next value, by its first byte alone.
   Type Peek() const;
 
   bool TakeNil();
@@ -65,19 +65,22 @@ class MsgpackReader {
   std::optional<uint32_t> TakeMap();    // how many pairs follow
   std::optional<MsgpackExtension> TakeExtension();
 
-  // Moves past the next value with all that is in it. False: failed().
+  // Moves past the next value with everything inside it. False: failed().
   bool Skip();
+  // The same in steps: `pending` is 1 at first, and 0 when the value was passed. A step ends after
+  // about `bytes`.
+  bool SkipSome(uint64_t& pending, size_t bytes);
 
   size_t position() const { return at_; }
   size_t left() const { return in_.size() - at_; }
-  // What was taken since an earlier position.
+  // The bytes that were taken since an earlier position.
   std::string_view Since(size_t position) const { return in_.substr(position, at_ - position); }
   bool failed() const { return problem_ != nullptr; }
   std::string_view problem() const { return failed() ? problem_ : ""; }
 
  private:
-  // What a value begins with: its own number (an integer's value, a float's or bool's bits, an
-  // extension's type), and where its bytes are.
+  // The start of a value: its number (an integer's value, a float's or bool's bits, an extension's
+  // type), and the position of its bytes.
   struct Head {
     Type type = Type::kNone;
     bool negative = false;
@@ -87,6 +90,7 @@ class MsgpackReader {
     size_t next = 0;     // where the next value begins
   };
 
+  void SkipSimple(uint64_t& pending, size_t until);
   bool Look(Head& head);
   bool LookAtSized(Head& head, uint64_t size);
   bool TakeIf(Type type, Head& head);

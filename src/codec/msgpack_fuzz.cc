@@ -1,5 +1,5 @@
-// Whatever the bytes are, reading a value piece by piece and skipping it end at the same place, or
-// both fail; and a copy of a value's bytes alone reads the same.
+// For any bytes, reading a value piece by piece and skipping it end at the same place, or both
+// fail; and a copy of only the value's bytes reads the same.
 #include <string_view>
 
 #include "base/check.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Type = MsgpackReader::Type;
 
-// Takes whatever is next, and adds how many values must follow for it to be whole.
+// Takes the next value, and adds the number of values that belong to it.
 bool TakeAny(MsgpackReader& in, uint64_t& pending) {
   switch (in.Peek()) {
     case Type::kNil:
@@ -59,6 +59,14 @@ bool TakeWhole(MsgpackReader& in) {
   return true;
 }
 
+bool SkipInSteps(MsgpackReader& in) {
+  uint64_t pending = 1;
+  while (pending > 0) {
+    if (!in.SkipSome(pending, 3)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 }  // namespace fathom
 
@@ -66,11 +74,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fathom;
   MsgpackReader in(std::string_view(reinterpret_cast<const char*>(data), size));
   while (in.left() > 0) {
+    const MsgpackReader before = in;
     MsgpackReader skipping = in;
     const size_t begin = in.position();
     const bool skipped = skipping.Skip();
     CHECK(TakeWhole(in) == skipped);
     CHECK(skipping.failed() == !skipped);
+    MsgpackReader stepping = before;
+    CHECK(SkipInSteps(stepping) == skipped);
+    CHECK(!skipped || stepping.position() == skipping.position());
     if (!skipped) break;
     CHECK(in.position() == skipping.position() && in.position() > begin);
     MsgpackReader alone(in.Since(begin));

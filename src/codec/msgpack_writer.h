@@ -1,4 +1,4 @@
-// Writes msgpack into a string, every value in the fewest bytes.
+// Writes msgpack into a string, each value in as few bytes as possible.
 //
 //   MsgpackWriter w;
 //   w.Map(2).String("type").String("BlockRemoved").String("hashes").Array(1).Unsigned(7);
@@ -31,9 +31,9 @@ class MsgpackWriter {
 
  private:
   void Byte(unsigned value) { out_.push_back(static_cast<char>(value)); }
-  // The marker, and the number in so many bytes, the most significant first.
+  // The marker, then the number in that many bytes, the most significant first.
   void Number(unsigned marker, uint64_t value, int bytes);
-  // For a length: `small` (if it is below `below`), or the marker of 8 (0: there is none), 16 or 32
+  // For a length: `small` (if it is below `below`), or the marker of 8 (0: not available), 16 or 32
   // bits.
   void Length(uint64_t length, unsigned small, uint64_t below, unsigned marker8, unsigned marker16);
 

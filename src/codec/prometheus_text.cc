@@ -25,7 +25,7 @@ bool Take(std::string_view& text, char wanted) {
   return true;
 }
 
-// Empty if there is none. Labels have no colons, but one that has is no reason to lose a line.
+// Empty if there is none. Labels must not have colons, but that is no reason to drop a line.
 std::string_view TakeName(std::string_view& text) {
   if (text.empty() || !StartsName(text.front())) return {};
   const size_t length = std::ranges::find_if_not(text, ContinuesName) - text.begin();
@@ -34,7 +34,7 @@ std::string_view TakeName(std::string_view& text) {
   return name;
 }
 
-// Up to the closing quote, escapes as they are.
+// Up to the closing quote, with its escapes.
 std::optional<std::string_view> TakeQuoted(std::string_view& text) {
   if (!Take(text, '"')) return std::nullopt;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -51,7 +51,7 @@ std::optional<std::string_view> TakeQuoted(std::string_view& text) {
 
 struct WrittenLabel {
   std::string_view name;
-  std::string_view value;  // escapes as they are
+  std::string_view value;  // with its escapes
 };
 
 // The next label and the comma after it.
@@ -69,7 +69,7 @@ std::optional<WrittenLabel> TakeLabel(std::string_view& text) {
   return WrittenLabel{name, *value};
 }
 
-// What stands between the braces, empty if there are none; nothing if they make no sense.
+// The text between the braces, empty if there are none; nullopt if it is invalid.
 std::optional<std::string_view> TakeLabels(std::string_view& text) {
   if (!Take(text, '{')) return std::string_view();
   const std::string_view labels = text;
@@ -93,7 +93,7 @@ std::optional<double> TakeNumber(std::string_view& text) {
   return value;
 }
 
-// Whether nothing else follows than what may: a timestamp, an exemplar.
+// Whether only optional parts follow: a timestamp, an exemplar.
 bool EndsWell(std::string_view text) {
   SkipBlanks(text);
   if (!text.empty() && text.front() != '#') {
@@ -117,7 +117,7 @@ std::optional<PrometheusSample> ReadSample(std::string_view line) {
   return PrometheusSample(name, *labels, *value);
 }
 
-// An escape that the format does not name stands for itself.
+// An escape that the format does not define is kept as it is.
 std::string_view Unescape(std::string_view written, std::string& scratch) {
   scratch.clear();
   for (size_t at = 0; at < written.size(); ++at) {

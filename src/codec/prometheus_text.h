@@ -1,11 +1,11 @@
-// What do the samples of a Prometheus text page say?
+// Which samples does a Prometheus text page contain?
 //
-// A forgiving reader of the text format 0.0.4, and of OpenMetrics as far as it looks alike:
-// comments are passed over, timestamps and exemplars are ignored, and a line that makes no sense is
-// skipped and counted, because the lines around it are still good.
+// A lenient reader of the text format 0.0.4, and of OpenMetrics as far as it is the same: comments
+// are skipped, timestamps and exemplars are ignored, and an invalid line is skipped and counted,
+// because the other lines are still valid.
 //
-// Memory  Samples are views into the page, which must outlive them. Nothing is copied but a label
-//         value that has escapes in it.
+// Memory  Samples are views into the page, which must outlive them. Only label values with escapes
+//         are copied.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ class PrometheusSample {
 
   std::string_view name() const { return name_; }
   double value() const { return value_; }  // may be NaN or infinite
-  // What stands between the braces.
+  // The text between the braces.
   std::string_view labels() const { return labels_; }
 
-  // A label's value, the first of that name. `scratch` holds it if it has escapes.
+  // The value of the first label of that name. `scratch` holds it if it has escapes.
   std::optional<std::string_view> Label(std::string_view name, std::string& scratch) const;
 
  private:
   std::string_view name_;
-  std::string_view labels_;  // known to be well formed
+  std::string_view labels_;  // already checked
   double value_;
 };
 
@@ -38,9 +38,9 @@ class PrometheusReader {
  public:
   explicit PrometheusReader(std::string_view page) : rest_(page) {}
 
-  // In the order of the page; nothing at its end.
+  // In the order of the page; nullopt at its end.
   std::optional<PrometheusSample> Next();
-  // Lines so far that made no sense.
+  // Invalid lines so far.
   uint64_t skipped() const { return skipped_; }
 
  private:

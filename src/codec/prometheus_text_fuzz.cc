@@ -1,5 +1,5 @@
-// A page says the same whether it is read as a whole or line by line, and a sample written again
-// from what was read is the same sample.
+// A page gives the same samples whether it is read as a whole or line by line, and a sample that is
+// written again is read as the same sample.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -12,11 +12,11 @@ bool IsLineEnd(char c) { return c == '\n' || c == '\r'; }
 }  // namespace
 
 size_t WholeEvents(std::string_view in, size_t torn) {
-  // From the back: what a worker sends at once usually ends where an event does.
+  // From the back: the data of one read usually ends at an event boundary.
   for (size_t end = in.size(); end > torn; --end) {
     const char last = in[end - 1];
     if (!IsLineEnd(last)) continue;
-    // The CR of a CR LF ends nothing by itself; the LF was looked at before.
+    // The CR of a CR LF is not a separate line end; the LF was checked before.
     if (last == '\r' && end < in.size() && in[end] == '\n') continue;
     const bool pair = last == '\n' && end >= 2 && in[end - 2] == '\r';
     const size_t begin = end - (pair ? 2 : 1);
@@ -88,12 +88,12 @@ bool SseReader::EndEvent() {
   return event;
 }
 
-// Looks at the unfinished line that is left in the buffer.
+// Checks the incomplete line that is left in the buffer.
 void SseReader::DropIfTooLong() {
   const size_t unfinished = buffer_.size() - read_;
   if (!skipping_ && data_.size() + unfinished > kMaxEvent) Skip();
   if (!skipping_ || unfinished <= 1) return;
-  // One byte stays, so that the line is known not to be blank.
+  // Keep one byte, so that the line is known not to be blank.
   read_ = buffer_.size() - 1;
 }
 

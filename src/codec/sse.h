@@ -1,4 +1,4 @@
-// Server-sent events: where whole events end, and what they say.
+// Server-sent events: where whole events end, and what they contain.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,24 @@
 
 namespace fathom {
 
-// Length of the longest prefix of `in` that ends with a blank line: the part that can be shown to a
-// reader without tearing an event. Lines end with LF, CR LF or CR. `in` starts at an event
-// boundary, and its first `torn` bytes are known to have no end of an event.
+// Length of the longest prefix of `in` that ends with a blank line: the part that can be sent
+// without splitting an event. Lines end with LF, CR LF or CR. `in` starts at an event boundary, and
+// no event ends in its first `torn` bytes.
 size_t WholeEvents(std::string_view in, size_t torn = 0);
 
 // Yields the data of one event after the other, from bytes that arrive in any pieces.
 //
-// Memory  Once Next() has nothing more to say, holds at most one unfinished event, and no more than
-//         kMaxEvent bytes of it: an event that is longer is skipped and counted.
+// Memory  After Next() has returned nullopt, holds at most one incomplete event, and at most
+//         kMaxEvent bytes of it: a longer event is skipped and counted.
 class SseReader {
  public:
   static constexpr size_t kMaxEvent = 1 << 20;
 
   void Feed(std::string_view bytes);
 
-  // The next event's data field (several data lines are joined by LF), or nothing until more bytes
-  // come. Comments and other fields are passed over; an event without data is no event. The view is
-  // good until the next call.
+  // The next event's data field (several data lines are joined by LF), or nullopt until more bytes
+  // arrive. Comments and other fields are skipped; events without data are not returned. The view
+  // is valid until the next call.
   std::optional<std::string_view> Next();
 
   size_t oversized() const { return oversized_; }
@@ -38,10 +38,10 @@ class SseReader {
   void Skip();
 
   std::string buffer_;
-  size_t read_ = 0;        // what of buffer_ has been dealt with
-  size_t scanned_ = 0;     // up to here buffer_ has no end of line after read_
-  bool after_cr_ = false;  // an LF that comes now belongs to the line before
-  std::string data_;       // of the event being read, or of the one just handed out
+  size_t read_ = 0;        // processed bytes of buffer_
+  size_t scanned_ = 0;     // buffer_ has no end of line between read_ and here
+  bool after_cr_ = false;  // an LF that comes next belongs to the line before
+  std::string data_;       // of the event being read, or of the one just returned
   bool has_data_ = false;
   bool handed_out_ = false;
   bool skipping_ = false;

@@ -1,5 +1,5 @@
-// A stream must yield the same events however it is cut, and cutting it where WholeEvents says must
-// not tear one.
+// A stream must yield the same events however it is split, and splitting it where WholeEvents
+// indicates must not split an event.
 #include <string>
 #include <vector>
 
@@ -34,8 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   const size_t cut = WholeEvents(in);
   CHECK(cut <= in.size());
-  // Nothing after the cut is a whole event, and everything before it is whole: readers that know
-  // only their own part see the same events as one that sees all.
+  // No whole event follows the split, and everything before it is whole: readers of only one part
+  // see the same events as a reader of both.
   CHECK(ReadInPieces(in.substr(0, cut), in.size()) == whole);
   CHECK(ReadInPieces(in.substr(cut), in.size()).empty());
   CHECK(WholeEvents(in.substr(0, cut)) == cut);

@@ -26,7 +26,7 @@ std::string LowerCase(std::string_view text) {
   return out;
 }
 
-// The text as an error may show it: whatever could be a password stays out.
+// The text for an error message, without any part that could be a password.
 std::string Shown(std::string_view text) {
   const size_t at = text.rfind('@');
   std::string out;
@@ -35,7 +35,7 @@ std::string Shown(std::string_view text) {
   return out;
 }
 
-// Reads one URL, keeping the whole text for what it says about mistakes in the parts.
+// Reads one URL, and keeps the whole text for its error messages.
 class UrlReader {
  public:
   explicit UrlReader(std::string_view text) : text_(text), rest_(text) {}
@@ -64,7 +64,7 @@ class UrlReader {
     if (end == rest_.npos) return Wrong("no http:// or https:// in front");
     url_.scheme = LowerCase(rest_.substr(0, end));
     if (url_.scheme != "http" && url_.scheme != "https") {
-      return Wrong("only http:// and https:// are spoken");
+      return Wrong("only http:// and https:// are supported");
     }
     rest_.remove_prefix(end + 3);
     return {};
@@ -80,7 +80,7 @@ class UrlReader {
     return {};
   }
 
-  // Leaves what follows the host in rest_.
+  // Leaves the text after the host in rest_.
   Result<void> Host() {
     if (rest_.starts_with('[')) return Ipv6();
     const size_t end = std::min(rest_.find(':'), rest_.size());
@@ -120,7 +120,7 @@ class UrlReader {
   Url url_;
 };
 
-// IPv6 addresses are the only hosts with colons in them.
+// Only IPv6 addresses contain colons.
 std::string Bracketed(const std::string& host) {
   return host.find(':') == host.npos ? host : fmt::format("[{}]", host);
 }

@@ -1,4 +1,4 @@
-// One option given one value somewhere: what every source is turned into.
+// One option with one value from one place: the common form of all sources.
 #pragma once
 
 #include <span>
@@ -18,20 +18,20 @@ struct Assignment {
   const Option* option;
   std::string text;
   Origin origin;
-  std::string_view unit = {};  // what a bare number counts in this source; empty: the option's own
+  std::string_view unit = {};  // unit of a plain number in this source; empty: the option's own
 };
 
-// The value, or the line that refuses it.
+// The value, or an error that names the place.
 Result<OptionValue> ValueOf(const Assignment& assignment);
 
-// At most one assignment per option: a list that is given again grows, anything else is replaced.
+// At most one assignment per option: a repeated list is extended, any other option is replaced.
 Result<std::vector<Assignment>> ReadFlags(Command command, std::span<const std::string_view> args);
 
-// FATHOM_*. Options of other commands are known and skipped: one environment may serve several.
-// What Kubernetes sets of itself, after a Service of that name, is skipped as well.
+// FATHOM_*. Options of other commands are skipped: one environment may serve several commands.
+// Variables that Kubernetes sets for a Service of that name are skipped as well.
 Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment);
 
-// DYN_*, where Dynamo has a name for the option.
+// DYN_*, for options that Dynamo has too.
 std::vector<Assignment> ReadDynamoVariables(Command command, const Environment& environment);
 
 struct ConfigFile {
@@ -39,7 +39,7 @@ struct ConfigFile {
   std::vector<WorkerEntry> workers;
 };
 
-// name is what messages call the file.
+// `name` identifies the file in messages.
 Result<ConfigFile> ParseConfigFile(Command command, std::string_view name, const std::string& yaml);
 
 }  // namespace fathom

@@ -36,8 +36,8 @@ std::string With(char wanted, std::string key) {
   return key;
 }
 
-// YAML::LoadAll never ends where a document makes no progress (", a"), so documents are counted by
-// their starts, and never beyond the second.
+// YAML::LoadAll does not terminate if a document makes no progress (", a"), so the starts of
+// documents are counted, and at most two.
 class DocumentCount final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& /*mark*/) override { ++count_; }

@@ -22,12 +22,12 @@ The strongest of these wins:
 4. the key in the YAML file that `--config` or `FATHOM_CONFIG` names, e.g. `max-in-flight: 500`
 5. the default
 
-`fathom serve --print-config` prints every option with its value and where that came from.
+`fathom serve --print-config` prints every option with its value and its source.
 
 Unknown flags, unknown `FATHOM_*` variables and unknown YAML keys are errors that name the nearest
 option. Unknown `DYN_*` variables are ignored. An empty variable counts as not set, except for keys:
-an empty key is an error, because it would quietly leave the door open. What Kubernetes sets in pods of
-itself, after a Service whose name begins with fathom (`FATHOM_PORT=tcp://…`, `FATHOM_SERVICE_HOST`), is
+an empty key is an error, because it would silently turn authentication off. Variables that Kubernetes sets in
+pods for a Service whose name begins with fathom (`FATHOM_PORT=tcp://…`, `FATHOM_SERVICE_HOST`) are
 ignored. Wrong usage or configuration
 is one line on standard error and exit status 78.
 
@@ -56,18 +56,18 @@ workers:
     kv_events: tcp://10.0.0.2:5557        # where it publishes KV events
     kv_events_replay: tcp://10.0.0.2:5558 # where missed events are asked for
     kv_events_topic: kv                   # topic to subscribe to
-  - dns+http://engines.prod.svc:8000      # every address of this name, looked up again and again
+  - dns+http://engines.prod.svc:8000      # every address of this name, looked up periodically
 ```
 
-`dns+http://` and `dns+https://` take the same keys. Each address that the name has now is a worker of
-its own, with the address in its URL and the name in `Host` and for its certificate; in `kv_events`,
-`tcp://*:5557` is a port of each. On Kubernetes the name is that of a headless Service
-(`clusterIP: None`): behind any other name requests land on any pod, and no cache can be followed.
+`dns+http://` and `dns+https://` take the same keys. Each current address of the name is a separate
+worker, with the address in its URL and the name in `Host` and for its certificate; in `kv_events`,
+`tcp://*:5557` is this port on each of them. On Kubernetes the name is that of a headless Service
+(`clusterIP: None`): behind any other name each request reaches any pod, and no cache can be tracked.
 `POST /workers` takes such a name as well: it answers 202 with an id, before the first lookup, and
-`GET /workers` lists the names. `DELETE /workers/{id}` of a name takes out its workers, too; of one of
-them, it stays out as long as the name has its address, or until the name is posted again.
+`GET /workers` lists the names. `DELETE /workers/{id}` of a name also removes its workers. A single worker
+that is deleted stays removed while the name has its address, or until the name is posted again.
 
-What is written here beats what the engine reports. These workers and those of `--worker-urls` are
+Settings in this file take precedence over what the engine reports. These workers and those of `--worker-urls` are
 one fleet; a URL that appears twice is an error.
 )";
 
@@ -75,7 +75,7 @@ std::string Code(std::string_view text) {
   return text.empty() ? std::string() : fmt::format("`{}`", text);
 }
 
-// A table cell ends at a bar.
+// A bar would end the table cell.
 std::string Cell(std::string_view text) {
   std::string cell;
   for (const char c : text) cell += c == '|' ? std::string("\\|") : std::string(1, c);

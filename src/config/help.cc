@@ -12,8 +12,9 @@
 namespace fathom {
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kHelpColumn = 32;
+constexpr size_t kNarrowHelpColumn = 8;
+constexpr size_t kNarrow = 72;  // columns of a terminal that has no room for two columns of text
 
 std::string Usage(const Option& option) {
   if (option.type == OptionType::kFlag) return fmt::format("  --[no-]{}", option.name);
@@ -42,36 +43,17 @@ std::string Sources(const Option& option) {
   return text + "]";
 }
 
-// Appends text at the help column, the first line after what stands there already.
-void AppendWrapped(std::string& out, size_t column, std::string_view text) {
-  for (const std::string_view word : SplitAny(text, " ")) {
-    if (column > kHelpColumn && column + 1 + word.size() > kWidth) {
-      out += '\n';
-      column = 0;
-    }
-    if (column < kHelpColumn) {
-      out.append(kHelpColumn - column, ' ');
-      column = kHelpColumn;
-    } else if (column > kHelpColumn) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  out += '\n';
-}
-
-void AppendOption(std::string& out, const Option& option) {
+void AppendOption(std::string& out, const Option& option, size_t width) {
+  const size_t indent = width < kNarrow ? kNarrowHelpColumn : kHelpColumn;
   const std::string usage = Usage(option);
   out += usage;
   size_t column = usage.size();
-  if (column + 2 > kHelpColumn) {
+  if (column + 2 > indent) {
     out += '\n';
     column = 0;
   }
-  AppendWrapped(out, column, Meaning(option));
-  AppendWrapped(out, 0, Sources(option));
+  out += Wrapped(Meaning(option), column, indent, width);
+  out += Wrapped(Sources(option), 0, indent, width);
 }
 
 std::string WorkerDetails(const WorkerEntry& worker) {
@@ -103,39 +85,64 @@ std::string_view SummaryOf(Command command) {
     case Command::kServe:
       return "Routes OpenAI API requests to a fleet of inference engines.";
     case Command::kMock:
-      return "Pretends to be an inference engine.";
+      return "Simulates an inference engine.";
     case Command::kDemo:
       return "Runs a router, mock workers and traffic in one process.";
     case Command::kListen:
-      return "Shows the KV events of engines as they come, with times in UTC.";
+      return "Shows the KV events of engines as they arrive, with times in UTC.";
     case Command::kTokenize:
       return "Shows the prompt of a chat, its tokens and the keys of its blocks, as serve sees "
              "them.";
     case Command::kDoctor:
-      return "Finds out why cache-aware routing does not work, and proposes what would mend it.";
+      return "Finds out why cache-aware routing does not work, and proposes fixes.";
     case Command::kLint:
       return "Checks deployment files for settings that keep cache-aware routing from working.";
   }
   CHECK(false);
 }
 
-std::string HelpText(Command command) {
+std::string Wrapped(std::string_view text, size_t column, size_t indent, size_t width) {
+  std::string out;
+  for (const std::string_view word : SplitAny(text, " ")) {
+    if (column > indent && column + 1 + word.size() > width) {
+      out += '\n';
+      column = 0;
+    }
+    if (column < indent) {
+      out.append(indent - column, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out += '\n';
+}
+
+std::string HelpText(Command command, size_t width) {
   const Option* const taker = PositionalOption(command);
   std::string out =
-      fmt::format("fathom {} [options]{}{}\n\n{}\n", NameOf(command), taker != nullptr ? " " : "",
-                  taker != nullptr ? taker->Placeholder() : "", SummaryOf(command));
+      fmt::format("fathom {} [options]{}{}\n\n", NameOf(command), taker != nullptr ? " " : "",
+                  taker != nullptr ? taker->Placeholder() : "");
+  out += Wrapped(SummaryOf(command), 0, 0, width);
   for (size_t i = 0; i < kOptionSections; ++i) {
     const auto section = static_cast<OptionSection>(i);
     bool first = true;
     for (const Option& option : Options()) {
       if (!option.BelongsTo(command) || option.section != section) continue;
       if (std::exchange(first, false)) out += fmt::format("\n{}\n", NameOf(section));
-      AppendOption(out, option);
+      AppendOption(out, option, width);
     }
   }
-  out +=
-      "\nTimes are written 250ms, 5s, 2m, 1h or as plain seconds; sizes 64MiB, 64MB or as plain "
-      "bytes.\nA flag beats FATHOM_*, then DYN_*, then the YAML file, then the default.\n";
+  out += '\n';
+  out += Wrapped(
+      "Times are written 250ms, 5s, 2m, 1h or as plain seconds; sizes 64MiB, 64MB or as plain "
+      "bytes.",
+      0, 0, width);
+  out += Wrapped("A flag beats FATHOM_*, then DYN_*, then the YAML file, then the default.", 0, 0,
+                 width);
   return out;
 }
 

@@ -22,7 +22,7 @@ Settings Loaded(std::vector<std::string_view> args) {
 
 TEST(HelpText, NamesEveryOptionOfTheCommandAndNoOther) {
   for (const Command command : kCommands) {
-    const std::string help = HelpText(command);
+    const std::string help = HelpText(command, 100);
     for (const Option& option : Options()) {
       if (option.BelongsTo(command)) {
         EXPECT_THAT(help, HasSubstr(std::string(option.name)));
@@ -34,22 +34,38 @@ TEST(HelpText, NamesEveryOptionOfTheCommandAndNoOther) {
   }
 }
 
-TEST(HelpText, StaysWithinAHundredColumns) {
-  for (const Command command : kCommands) {
-    for (const std::string_view line : SplitAny(HelpText(command), "\n")) {
-      EXPECT_LE(line.size(), 100u) << line;
+TEST(HelpText, StaysWithinTheWidth) {
+  for (const size_t width : {60u, 80u, 100u, 140u}) {
+    for (const Command command : kCommands) {
+      for (const std::string_view line : SplitAny(HelpText(command, width), "\n")) {
+        EXPECT_LE(line.size(), width) << line;
+      }
     }
   }
 }
 
+TEST(HelpText, PutsTheTextBelowTheOptionWhereTheTerminalIsNarrow) {
+  EXPECT_THAT(HelpText(Command::kServe, 60),
+              HasSubstr("\nListening\n"
+                        "  --host HOST\n"
+                        "        Address to listen on; 0.0.0.0 or :: for every\n"
+                        "        interface.\n"));
+}
+
+TEST(Wrapped, KeepsWordsWhole) {
+  EXPECT_EQ(Wrapped("one two three", 0, 2, 8), "  one\n  two\n  three\n");
+  EXPECT_EQ(Wrapped("one two", 5, 6, 80), " one two\n");
+  EXPECT_EQ(Wrapped("see http://host/path", 0, 0, 8), "see\nhttp://host/path\n");
+}
+
 TEST(HelpText, ShowsDefaultEnvironmentAndOtherNames) {
-  EXPECT_THAT(HelpText(Command::kServe),
+  EXPECT_THAT(HelpText(Command::kServe, 100),
               HasSubstr("\nListening\n"
                         "  --host HOST                   "
                         "Address to listen on; 0.0.0.0 or :: for every interface.\n"
                         "                                "
                         "[default 127.0.0.1; FATHOM_HOST, DYN_HTTP_HOST; also --http-host]\n"));
-  EXPECT_THAT(HelpText(Command::kMock), HasSubstr("[default 8100; FATHOM_PORT]"));
+  EXPECT_THAT(HelpText(Command::kMock, 100), HasSubstr("[default 8100; FATHOM_PORT]"));
 }
 
 TEST(PrintConfig, ShowsEveryOptionWithItsValueAndOrigin) {
@@ -98,7 +114,7 @@ TEST(ConfigurationPage, HasARowForEveryOption) {
 }
 
 TEST(ConfigurationPage, IsWhatTheDocsSay) {
-  const auto written = ReadFile(std::string(FATHOM_SOURCE_DIR) + "/docs/configuration.md");
+  const auto written = ReadFile("docs/configuration.md");
   ASSERT_TRUE(written.has_value()) << "docs/configuration.md is missing; run ./dev docs";
   EXPECT_TRUE(*written == ConfigurationPage())
       << "docs/configuration.md differs from the table of options; run ./dev docs";

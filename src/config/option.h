@@ -1,8 +1,8 @@
-// Which options are there, and what does each mean?
+// Which options exist, and what does each mean?
 //
 // One table (options.cc). Flags, environment variables, YAML keys, help, validation and
 // docs/configuration.md all come from it, so an option that is not in the table does not exist.
-// Everything points into the program text and lives forever.
+// Everything points into the program text and is always valid.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fathom {
 
-// Bits, so that a row of the table can belong to several.
+// Bits, so that a row of the table can belong to several commands.
 enum class Command : uint8_t {
   kServe = 1,
   kMock = 2,
@@ -40,17 +40,17 @@ enum class OptionType : uint8_t {
   kFlag,        // --x, --no-x, --x=true
   kInteger,     // whole number
   kNumber,      // 0.2
-  kDuration,    // 250ms, 5s, 2m, 1h; a plain number counts seconds
-  kBytes,       // 64MiB, 64MB; a plain number counts bytes
+  kDuration,    // 250ms, 5s, 2m, 1h; a plain number is in seconds
+  kBytes,       // 64MiB, 64MB; a plain number is in bytes
   kText,        // anything; empty means none
   kChoice,      // one of a few words
-  kList,        // words, separated by commas or spaces, or given again
-  kFiles,       // paths, one to an argument: nothing in them separates
+  kList,        // words, separated by commas or spaces, or by repeating the flag
+  kFiles,       // paths, one per argument: no character separates them
   kSecret,      // text that is never printed
   kSecretList,  // words that are never printed
 };
 
-// Where help and docs put it, in this order.
+// The section in help and docs, in this order.
 enum class OptionSection : uint8_t {
   kListening,
   kWorkers,
@@ -78,33 +78,33 @@ inline constexpr size_t kOptionSections = 20;
 
 std::string_view NameOf(OptionSection section);
 
-// What Dynamo calls it. A bare number in that variable counts `unit`; empty: as everywhere else.
+// Dynamo's name. A plain number in that variable is in `unit`; empty: the option's own unit.
 struct DynamoName {
   std::string_view variable = {};
   std::string_view unit = {};
 };
 
-// Bounds of what counts: durations in seconds, sizes in bytes. Both ends are allowed.
+// Bounds of the value: durations in seconds, sizes in bytes. Both ends are allowed.
 struct OptionRange {
   double min = 0;
   double max = std::numeric_limits<double>::infinity();
 };
 
-// Rows of one name may appear several times (port has another default for mock than for serve);
-// their commands never overlap.
+// A name may have several rows (port has another default for mock than for serve); their commands
+// never overlap.
 struct Option {
   std::string_view name;  // "max-in-flight": the flag, the YAML key, FATHOM_MAX_IN_FLIGHT
   OptionType type;
-  std::string_view fallback;  // the default, as it would be written
+  std::string_view fallback;  // the default, as it would be typed
   OptionRange range = {};
   std::span<const std::string_view> choices = {};
   unsigned commands = 0;
   OptionSection section = OptionSection::kListening;
-  std::string_view placeholder = {};  // what help calls the value; empty: named after the type
+  std::string_view placeholder = {};  // name of the value in help; empty: by the type
   DynamoName dynamo[2] = {};          // unused ones are empty
   std::string_view aliases[2] = {};   // other names of the flag; unused ones are empty
   std::string_view help = {};         // one sentence
-  bool positional = false;            // a list that takes the arguments which are no flags
+  bool positional = false;            // a list that takes the arguments that are not flags
 
   bool BelongsTo(Command command) const { return (commands & static_cast<unsigned>(command)) != 0; }
   bool secret() const { return type == OptionType::kSecret || type == OptionType::kSecretList; }
@@ -122,13 +122,13 @@ std::span<const Option> Options();
 // By name or alias; nullptr if the command has no such option.
 const Option* FindOption(Command command, std::string_view name);
 
-// The one that takes the arguments which are no flags; nullptr if the command takes none.
+// The option that takes the arguments that are not flags; nullptr if the command takes none.
 const Option* PositionalOption(Command command);
 
-// A command that does have an option of that name, for the error that says so.
+// A command that has an option of that name, for the error message.
 std::optional<Command> CommandWith(std::string_view name);
 
-// The name or alias that was probably meant.
+// The most similar name or alias.
 std::optional<std::string_view> NearestOption(Command command, std::string_view name);
 
 }  // namespace fathom

@@ -67,7 +67,7 @@ std::string FormatDuration(Duration duration) {
       return fmt::format("{}{}", duration / unit.length, unit.name);
     }
   }
-  CHECK(false);  // nanoseconds divide everything
+  CHECK(false);  // nanoseconds divide every duration
 }
 
 std::string FormatBytes(uint64_t bytes) {
@@ -129,7 +129,7 @@ Result<OptionValue> ParseChoice(const Option& option, std::string_view text) {
               nearest ? fmt::format("; did you mean {}?", *nearest) : "");
 }
 
-// An empty key would be no key at all: `--admin-key="$UNSET"` must not open the door.
+// An empty key would mean no key: `--admin-key="$UNSET"` must not disable authentication.
 Result<OptionValue> ParseSecret(std::string_view text) {
   if (text.empty()) return Fail(Blame::kCaller, "is empty; leave it out if no key is wanted");
   return OptionValue(std::string(text));
@@ -171,7 +171,7 @@ std::optional<uint64_t> ParseBytes(std::string_view text) {
 }
 
 OptionValue DefaultValue(const Option& option) {
-  // What nobody wrote is not an empty key, it is no key.
+  // A key that is not set is no key, not an empty one.
   if (option.type == OptionType::kSecret) return std::string();
   if (option.type == OptionType::kSecretList) return std::vector<std::string>();
   auto value = ParseValue(option, option.fallback);

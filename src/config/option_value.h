@@ -1,7 +1,7 @@
 // What does this text mean for that option?
 //
-// Errors  The text of an error completes "VALUE ...": "must be between 0 and 65535". Whoever knows
-//         where the value was written puts that in front (config/origin.h).
+// Errors  The error text completes "VALUE ...": "must be between 0 and 65535". The caller adds the
+//         place of the value in front (config/origin.h).
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ using OptionValue =
 
 Result<OptionValue> ParseValue(const Option& option, std::string_view text);
 
-// What the option is when nobody sets it.
+// The value of an option that is not set.
 OptionValue DefaultValue(const Option& option);
 
-// "250ms", "5s", "2m", "1h", "1d" or "0.25" seconds; nothing if it is no duration or too long.
+// "250ms", "5s", "2m", "1h", "1d" or "0.25" seconds; nullopt if it is not a duration or too long.
 std::optional<Duration> ParseDuration(std::string_view text);
 
-// "64MiB", "64MB", "1024"; nothing if it is no size or too large.
+// "64MiB", "64MB", "1024"; nullopt if it is not a size or too large.
 std::optional<uint64_t> ParseBytes(std::string_view text);
 
-// As a person would write it: "10m", "192MiB". A list is separated by spaces. Secrets become
-// "(set)" or "(unset)".
+// In the form that an operator would type: "10m", "192MiB". A list is separated by spaces. Secrets
+// become "(set)" or "(unset)".
 std::string FormatValue(const Option& option, const OptionValue& value);
 
-// "0 to 65535", "50ms to 1h", "text, json"; empty where anything goes.
+// "0 to 65535", "50ms to 1h", "text, json"; empty if every value is allowed.
 std::string FormatRange(const Option& option);
 
 }  // namespace fathom

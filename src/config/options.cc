@@ -26,7 +26,7 @@ constexpr double kTiB = 1024 * kGiB;
 
 constexpr std::string_view kRouterModes[] = {
     "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded", "direct"};
-// direct is for clients that name their worker.
+// Without direct, which is for clients that name their worker.
 constexpr std::string_view kComparedModes[] = {
     "none", "kv", "prefix-hash", "round-robin", "random", "power-of-two", "least-loaded"};
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
@@ -65,11 +65,15 @@ constexpr Option kOptions[] = {
      .help = "Port to listen on; 0 picks a free one."},
     {.name = "port", .type = kInteger, .fallback = "0", .range = {0, 65535}, .commands = kDemo,
      .section = kListening, .placeholder = "PORT",
-     .help = "Port of the router; 0 picks a free one, as the router that it is compared with always "
-             "does."},
+     .help = "Port of the router; 0 picks a free one; the router that it is compared with always "
+             "picks a free one."},
     {.name = "admin-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kListening, .placeholder = "HOST:PORT",
      .help = "Serve the admin and debug routes here instead of on the main port."},
+    {.name = "metrics-urls", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kListening,
+     .help = "Show the URLs of workers in fathom_worker_info on the main port too; without this only "
+             "the metrics of --admin-listen contain them."},
     {.name = "threads", .type = kInteger, .fallback = "0", .range = {0, 256},
      .commands = kServe, .section = kListening,
      .help = "Event loops; 0 means one per core."},
@@ -81,16 +85,20 @@ constexpr Option kOptions[] = {
      .help = "YAML file with options, and workers as maps under the key workers."},
     {.name = "print-config", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kListening,
-     .help = "Print every option with its value and where that came from, then exit."},
+     .help = "Print every option with its value and its source, then exit."},
 
     // Workers
     {.name = "worker-urls", .type = kList, .fallback = "", .commands = kServe,
      .section = kWorkers, .placeholder = "URL...",
      .help = "Engines to route to, added to the workers of the YAML file: http://host:port is one "
-             "worker, dns+http://name:port as many as the name has addresses."},
+             "worker, dns+http://name:port is one worker per address of the name."},
     {.name = "dns-interval", .type = kDuration, .fallback = "5s",
      .range = {100 * kMillisecond, kHour}, .commands = kServe, .section = kWorkers,
      .help = "Time between two lookups of a dns+http:// worker's name."},
+    {.name = "dns-servers", .type = kList, .fallback = "", .commands = kServe,
+     .section = kWorkers, .placeholder = "IP:PORT...",
+     .help = "Name servers to ask instead of those in /etc/resolv.conf, whose search domains and "
+             "options still apply; the port is 53 if none is given."},
     {.name = "workers", .type = kInteger, .fallback = "4", .range = {1, 64}, .commands = kDemo,
      .section = kWorkers,
      .help = "Mock workers of each router."},
@@ -99,12 +107,12 @@ constexpr Option kOptions[] = {
     {.name = "router-mode", .type = kChoice, .fallback = "kv", .choices = kRouterModes,
      .commands = kServe, .section = kRouting, .placeholder = "MODE",
      .dynamo = {{"DYN_ROUTER_MODE"}},
-     .help = "How a worker is chosen: kv by what its cache holds and how busy it is, prefix-hash by "
-             "the beginning of the prompt, direct by the client itself, the others by load alone."},
+     .help = "How a worker is chosen: kv by cache contents and load, prefix-hash by the beginning "
+             "of the prompt, direct by the client itself, the others by load alone."},
     {.name = "router-kv-events", .type = kFlag, .fallback = "true", .commands = kServe,
      .section = kRouting, .dynamo = {{"DYN_ROUTER_USE_KV_EVENTS"}, {"DYN_USE_KV_EVENTS"}},
-     .help = "Whether the workers' KV events say what their caches hold; without them it is guessed "
-             "from where prompts were sent."},
+     .help = "Whether the router learns cache contents from the workers' KV events; without them "
+             "it estimates them from where prompts were sent."},
     {.name = "router-kv-overlap-score-credit", .type = kNumber, .fallback = "1", .range = {0, 1},
      .commands = kServe, .section = kRouting,
      .dynamo = {{"DYN_ROUTER_KV_OVERLAP_SCORE_CREDIT"}},
@@ -116,7 +124,7 @@ constexpr Option kOptions[] = {
      .range = {0, kMillion}, .commands = kServe, .section = kRouting,
      .dynamo = {{"DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT"}, {"DYN_OVERLAP_SCORE_WEIGHT"}},
      .aliases = {"kv-overlap-score-weight"},
-     .help = "Older name of router-prefill-load-scale, where 0 also sets the credit to 0; counts "
+     .help = "Older name of router-prefill-load-scale, where 0 also sets the credit to 0; used "
              "only if neither of the two is set."},
     {.name = "router-decode-active-request-weight", .type = kNumber, .fallback = "0",
      .range = {0, 1e9}, .commands = kServe, .section = kRouting,
@@ -124,36 +132,38 @@ constexpr Option kOptions[] = {
      .help = "Price of each request that a rank is serving, in tokens of context."},
     {.name = "router-host-cache-hit-weight", .type = kNumber, .fallback = "0.75", .range = {0, 1},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_HOST_CACHE_HIT_WEIGHT"}},
-     .help = "What a token cached in host memory is worth beside one on the device."},
+     .help = "What a token cached in host memory is worth, relative to one on the device."},
     {.name = "router-disk-cache-hit-weight", .type = kNumber, .fallback = "0.25", .range = {0, 1},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_DISK_CACHE_HIT_WEIGHT"}},
-     .help = "What a token cached on disk or further away is worth beside one on the device."},
+     .help = "What a token cached on disk or in remote storage is worth, relative to one on the "
+             "device."},
     {.name = "router-temperature", .type = kNumber, .fallback = "0", .range = {0, 100},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_TEMPERATURE"}},
-     .help = "Above 0, ranks are drawn by chance, the cheaper the likelier, instead of taking the "
-             "cheapest."},
+     .help = "Above 0, ranks are sampled at random with a preference for low cost, instead of "
+             "taking the cheapest."},
     {.name = "router-belief-ttl", .type = kDuration, .fallback = "1s", .range = {0, kHour},
      .commands = kServe, .section = kRouting,
-     .help = "How long after its first byte a prompt is believed to be cached where it went, until "
-             "KV events have confirmed it."},
+     .help = "How long after its first byte a prompt is assumed to be cached on its rank, until "
+             "KV events confirm it."},
     {.name = "router-ttl", .type = kDuration, .fallback = "120s", .range = {kMillisecond, kYear},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_TTL_SECS"}},
      .aliases = {"router-ttl-secs"},
-     .help = "Without KV events: how long a prompt is assumed to stay cached where it went."},
+     .help = "Without KV events: how long a prompt is assumed to stay cached on its rank."},
     {.name = "router-prefix-hash-tokens", .type = kInteger, .fallback = "1024",
      .range = {1, kMillion}, .commands = kServe, .section = kRouting,
      .help = "How many tokens at the beginning of a prompt decide where prefix-hash sends it."},
     {.name = "router-prefix-hash-bound", .type = kNumber, .fallback = "1.25", .range = {1, 1000},
      .commands = kServe, .section = kRouting,
-     .help = "How many times the mean number of requests prefix-hash lets a rank have."},
+     .help = "Most requests that prefix-hash lets a rank have, as a multiple of the mean."},
     {.name = "router-queue-threshold", .type = kNumber, .fallback = "2", .range = {0, kMillion},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_QUEUE_THRESHOLD"}},
-     .help = "Steps of prefill, each as large as the engine reports (else 8192 tokens), that may be "
-             "queued on a rank; when all ranks have that many, or are full, requests wait in the "
-             "router; 0 never waits."},
+     .help = "Steps of prefill, each as large as the engine reports (else 8192 tokens), that may "
+             "be queued on a rank; when all ranks have that many, or are full, requests wait in "
+             "the router; 0 disables waiting."},
     {.name = "router-queue-timeout", .type = kDuration, .fallback = "60s", .range = {0, kHour},
      .commands = kServe, .section = kRouting,
-     .help = "How long a request waits for a rank with room; then it goes to the best one anyway."},
+     .help = "How long a request waits for a rank with free capacity; after that it goes to the "
+             "best rank anyway."},
     {.name = "routing-headers", .type = kFlag, .fallback = "true", .commands = kServe,
      .section = kRouting,
      .help = "Whether answers carry x-fathom-worker, x-fathom-dp-rank and x-fathom-cached-tokens."},
@@ -171,18 +181,18 @@ constexpr Option kOptions[] = {
      .commands = kServe, .section = kRouting,
      .dynamo = {{"DYN_ROUTER_SESSION_AFFINITY_TTL_SECS"}},
      .aliases = {"router-session-affinity-ttl-secs"},
-     .help = "How long a session that names itself stays with its worker after its last request; "
-             "0 turns affinity off."},
+     .help = "How long a session with an id stays with its worker after its last request; 0 turns "
+             "affinity off."},
     {.name = "seed", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kServe,
      .section = kRouting,
-     .help = "Seed of the random choices, so that a run can be repeated; 0 takes a random one."},
+     .help = "Seed of the random choices, so that a run can be repeated; 0 picks a random seed."},
 
     // Tokens
     {.name = "model-path", .type = kList, .fallback = "", .commands = kServe, .section = kTokens,
      .placeholder = "[MODEL=]DIR...", .dynamo = {{"DYN_MODEL_PATH"}},
      .help = "Folders with tokenizer.json, tokenizer_config.json and the chat template, so that "
-             "prompts are tokenized here: of the model of that name, or of all that have none of "
-             "their own."},
+             "the router tokenizes prompts: those of the model of that name, or of every model "
+             "without a folder of its own."},
     {.name = "tokenizer-path", .type = kList, .fallback = "", .commands = kServe,
      .section = kTokens, .placeholder = "[MODEL=]PATH...",
      .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
@@ -192,48 +202,48 @@ constexpr Option kOptions[] = {
              "tokens in place of the mock's own."},
     {.name = "forward-tokens", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kTokens,
-     .help = "Send token ids to engines that take them, so that they need not tokenize again: "
-             "completions to all, chats to SGLang and TensorRT-LLM."},
+     .help = "Send token ids to engines that accept them, so that they do not tokenize again: "
+             "completions to all engines, chats to SGLang and TensorRT-LLM."},
     {.name = "literal-user-text", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kTokens,
-     .help = "Special tokens in what users and tools say stay text, where the engine takes ids "
-             "(not vLLM's chats); needs forward-tokens."},
+     .help = "Treat special tokens in the messages of users and tools as plain text, where the "
+             "engine accepts token ids (not vLLM's chats); needs forward-tokens."},
     {.name = "tokenize-threads", .type = kInteger, .fallback = "0", .range = {0, 64},
      .commands = kServe, .section = kTokens,
      .help = "Threads that tokenize long new texts; 0 means half of the cores, at most 4."},
     {.name = "tokenize-timeout", .type = kDuration, .fallback = "250ms", .range = {0, kHour},
      .commands = kServe, .section = kTokens,
-     .help = "How long a request waits for its text to become tokens before it is routed by what "
-             "is known of it; 0 asks no engine."},
+     .help = "How long a request waits for its text to be tokenized before it is routed by the "
+             "tokens known so far; 0 asks no engine."},
     {.name = "tokenize-cache-bytes", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
      .commands = kServe, .section = kTokens,
-     .help = "Memory for the tokens of texts that were seen before."},
+     .help = "Memory for the cache of tokenized texts."},
 
     // Trust
     {.name = "ask-usage", .type = kFlag, .fallback = "true", .commands = kServe, .section = kTrust,
-     .help = "Ask engines in streams how many tokens of a prompt they found cached, and take the "
-             "answer out again before the client sees it; without it only what they tell anyway is "
-             "read."},
+     .help = "Ask engines in streams how many tokens of a prompt they found cached, and remove "
+             "the answer before the client sees it; without it, only what engines report unasked "
+             "is read."},
     {.name = "no-events-after", .type = kDuration, .fallback = "5s",
      .range = {kMillisecond, kHour}, .commands = kServe, .section = kTrust,
      .help = "A rank that has served 64 requests over at least this time and published no KV event "
              "is doubted."},
     {.name = "event-lag-limit", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
      .commands = kServe, .section = kTrust,
-     .help = "A rank whose KV events come later than this, again and again, is doubted."},
+     .help = "A rank whose KV events repeatedly arrive later than this is doubted."},
     {.name = "ready-when", .type = kChoice, .fallback = "routable", .choices = kReadyWhen,
      .commands = kServe, .section = kTrust, .placeholder = "WHAT",
-     .help = "When GET /ready says yes: routable as soon as a worker can be routed to, trusted not "
-             "while a rank that can be routed to is doubted."},
+     .help = "When GET /ready answers 200: routable means as soon as a worker can be routed to; "
+             "trusted means only while no routable rank is doubted."},
     {.name = "trust-memory", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
      .commands = kServe, .section = kTrust,
-     .help = "Memory for the blocks that were computed once and are not held any more, so that it "
-             "can be said why a known prefix was prefilled again; 0: it is not said."},
+     .help = "Memory for records of blocks that are no longer cached, used to explain why a known "
+             "prefix was prefilled again; 0 turns these explanations off."},
 
     // Relay
     {.name = "connect-timeout", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
      .commands = kServe, .section = kRelay,
-     .help = "How long connecting to a worker may take."},
+     .help = "How long connecting to a worker may take, the lookup of its name included."},
     {.name = "first-byte-timeout", .type = kDuration, .fallback = "600s",
      .range = {kMillisecond, kYear}, .commands = kServe, .section = kRelay,
      .help = "How long a worker may take until the first byte of its answer's body."},
@@ -245,11 +255,11 @@ constexpr Option kOptions[] = {
      .help = "How long a request may take in all."},
     {.name = "write-timeout", .type = kDuration, .fallback = "300s", .range = {kMillisecond, kYear},
      .commands = kServe, .section = kRelay,
-     .help = "How long a client that does not take what it is sent is kept."},
+     .help = "How long a client that does not read its answer is kept."},
     {.name = "keep-alive-timeout", .type = kDuration, .fallback = "75s",
      .range = {kMillisecond, kDay}, .commands = kServe, .section = kRelay,
      .help = "How long an idle client connection is kept."},
-    // uvicorn, which most engines run on, closes after 5 s: we must be the first to let go.
+    // uvicorn, which most engines run on, closes after 5 s: the router must close first.
     {.name = "upstream-keep-alive-timeout", .type = kDuration, .fallback = "4s",
      .range = {0, kDay}, .commands = kServe, .section = kRelay,
      .help = "How long an idle connection to a worker is kept; keep it below the worker's own "
@@ -259,7 +269,7 @@ constexpr Option kOptions[] = {
      .help = "Idle connections kept per worker and thread."},
     {.name = "silent-stream-grace", .type = kDuration, .fallback = "5s", .range = {0, kHour},
      .commands = kServe, .section = kRelay,
-     .help = "How long a silent answer is still waited for once its worker's listener is gone."},
+     .help = "How long to wait for a silent answer once its worker's listener is closed."},
     {.name = "drain-timeout", .type = kDuration, .fallback = "30s", .range = {0, kDay},
      .commands = kServe, .section = kRelay,
      .dynamo = {{"DYN_HTTP_GRACEFUL_SHUTDOWN_TIMEOUT_SECS"}},
@@ -283,8 +293,9 @@ constexpr Option kOptions[] = {
      .help = "Largest request body."},
     {.name = "max-body-memory", .type = kBytes, .fallback = "4GiB",
      .range = {kMiB, 1024 * kGiB}, .commands = kServe, .section = kLimits,
-     .help = "Memory that the request bodies being read and served may take up together; what "
-             "does not fit gets 503."},
+     .help = "Total memory for request bodies being read and served; requests that do not fit get "
+             "503; reading their prompts may take as much again, and those that do not fit are "
+             "routed by load."},
     {.name = "max-head-size", .type = kBytes, .fallback = "64KiB", .range = {kKiB, kMiB},
      .commands = kServe, .section = kLimits,
      .help = "Largest request or answer head: the first line and all headers."},
@@ -301,13 +312,14 @@ constexpr Option kOptions[] = {
      .help = "Tries in all for a request whose worker fails before the first byte."},
     {.name = "retry-budget", .type = kNumber, .fallback = "0.2", .range = {0, 1},
      .commands = kServe, .section = kRetries,
-     .help = "Retries allowed per request on average, so that an outage is not multiplied."},
+     .help = "Retries allowed per request on average, so that retries do not multiply the load "
+             "during an outage."},
     {.name = "circuit-breaker-failures", .type = kInteger, .fallback = "5", .range = {1, kMillion},
      .commands = kServe, .section = kRetries,
      .help = "Failures in a row after which a worker gets no requests for a while."},
     {.name = "circuit-breaker-open", .type = kDuration, .fallback = "5s",
      .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kRetries,
-     .help = "How long such a worker is left alone before one request tries it again."},
+     .help = "How long such a worker gets no requests before one request tries it again."},
 
     // Health
     {.name = "health-check-interval", .type = kDuration, .fallback = "2s",
@@ -324,9 +336,9 @@ constexpr Option kOptions[] = {
      .help = "Path that a health check asks for."},
     {.name = "engine-load-interval", .type = kDuration, .fallback = "2s", .range = {0, kHour},
      .commands = kServe, .section = kHealth,
-     .help = "Time between two questions to a worker about its capacity and load, for TensorRT-LLM, "
-             "whose answer can be read only once, at least 10s; 0 asks only once, when a worker "
-             "comes."},
+     .help = "Time between two polls of a worker's capacity and load; at least 10s for "
+             "TensorRT-LLM, whose answer can be read only once; 0 polls only once, when a worker "
+             "joins."},
 
     // Security
     {.name = "tls-cert", .type = kText, .fallback = "", .commands = kServe, .section = kSecurity,
@@ -337,14 +349,41 @@ constexpr Option kOptions[] = {
      .help = "Private key in PEM that belongs to tls-cert."},
     {.name = "api-key", .type = kSecretList, .fallback = "", .commands = kServe,
      .section = kSecurity,
-     .help = "Client keys, of which a request must present one as a bearer token; without any, "
-             "everyone may ask."},
+     .help = "Client keys; a request must present one of them as a bearer token; without any, "
+             "every client is accepted."},
     {.name = "api-keys-file", .type = kText, .fallback = "", .commands = kServe,
      .section = kSecurity, .placeholder = "FILE",
      .help = "File with more client keys, one per line."},
     {.name = "admin-key", .type = kSecret, .fallback = "", .commands = kServe,
      .section = kSecurity,
-     .help = "Key that the admin and debug routes ask for."},
+     .help = "Key that the admin and debug routes require."},
+    {.name = "admin-key-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "FILE",
+     .help = "File with admin keys, one per line; each of them is accepted."},
+    {.name = "open-admin", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kSecurity,
+     .help = "Serve the admin and debug routes without an admin key even if other machines reach "
+             "them, or if clients need keys; without this the router does not start, or closes "
+             "them."},
+    {.name = "admin-tls-cert", .type = kText, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "FILE",
+     .help = "Certificate chain in PEM; with admin-tls-key, the address of admin-listen speaks "
+             "HTTPS."},
+    {.name = "admin-tls-key", .type = kText, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "FILE",
+     .help = "Private key in PEM that belongs to admin-tls-cert."},
+    {.name = "pass-routes", .type = kList, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "PATH...",
+     .help = "Paths that are passed to workers beside those of inference, for example /v1/files; "
+             "/v1/files/* is everything below it."},
+    {.name = "allow-transfer-fields", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kSecurity,
+     .help = "Pass kv_transfer_params, bootstrap_* and disaggregated_params of clients to workers; "
+             "with them a client can read the cache of others, or stop an engine."},
+    {.name = "worker-key-env", .type = kList, .fallback = "", .commands = kServe,
+     .section = kSecurity, .placeholder = "NAME...",
+     .help = "Environment variables that api_key_env may name in POST /workers; the router's own "
+             "flags and YAML file may name any."},
     {.name = "api-key", .type = kSecret, .fallback = "", .commands = kMock, .section = kSecurity,
      .help = "Key that requests must present as a bearer token."},
 
@@ -354,27 +393,27 @@ constexpr Option kOptions[] = {
      .help = "Models it claims to serve."},
     {.name = "lora", .type = kList, .fallback = "", .commands = kMock, .section = kAnswers,
      .placeholder = "NAME...",
-     .help = "Adapters of the first model, each of which can be asked for by its name."},
+     .help = "Adapters of the first model, each of which can be requested by its name."},
     {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
      .commands = kMock, .section = kAnswers, .placeholder = "ENGINE",
      .help = "Engine whose routes and answers are imitated."},
     {.name = "name", .type = kText, .fallback = "", .commands = kMock, .section = kAnswers,
-     .help = "Who it says it is in its answers; the port if empty."},
+     .help = "Name of the mock in its answers; the port if empty."},
     {.name = "tokens", .type = kInteger, .fallback = "32", .range = {0, kMillion},
      .commands = kMock, .section = kAnswers,
      .help = "Length of an answer whose request names none."},
     {.name = "cached-tokens-report", .type = kFlag, .fallback = "true", .commands = kMock,
      .section = kAnswers,
-     .help = "Tell in the usage how many tokens of a prompt were found in the cache, as vllm does "
-             "with --enable-prompt-tokens-details and sglang with --enable-cache-report."},
+     .help = "Report in the usage how many tokens of a prompt were found in the cache, as vllm "
+             "does with --enable-prompt-tokens-details and sglang with --enable-cache-report."},
     {.name = "force-usage", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kAnswers,
-     .help = "Tell the usage at the end of every stream, whether its client asked for it or not, as "
-             "vllm does with --enable-force-include-usage."},
+     .help = "Report the usage at the end of every stream, whether its client asked for it or "
+             "not, as vllm does with --enable-force-include-usage."},
     {.name = "usage-with-choices", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kAnswers,
-     .help = "Tell the usage of a stream in its last event that has choices, not in an event of its "
-             "own."},
+     .help = "Report the usage of a stream in its last event that has choices, not in a separate "
+             "event."},
     {.name = "first-token-delay", .type = kDuration, .fallback = "50ms", .range = {0, kHour},
      .commands = kMock, .section = kAnswers,
      .help = "Pause before the first token of a paced answer."},
@@ -383,13 +422,13 @@ constexpr Option kOptions[] = {
      .help = "Pause between the tokens of a paced answer."},
     {.name = "chunk-bytes", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kAnswers,
-     .help = "Pad every token of a paced answer to so many bytes."},
+     .help = "Pad every token of a paced answer to this many bytes."},
 
     // Simulation
     {.name = "profile", .type = kChoice, .fallback = "h200-llama-3.1-8b", .choices = kProfiles,
      .commands = kMock | kDemo, .section = kSimulation, .placeholder = "PROFILE",
-     .help = "Whose step times the simulated engine has; paced simulates none and answers every "
-             "request at its own pace."},
+     .help = "Profile of step times for the simulated engine; paced simulates no steps and "
+             "answers every request at a fixed pace."},
     {.name = "speedup", .type = kNumber, .fallback = "1", .range = {0.001, kMillion},
      .commands = kMock | kDemo, .section = kSimulation,
      .help = "How many times faster than its profile the engine is."},
@@ -416,16 +455,17 @@ constexpr Option kOptions[] = {
      .help = "Data-parallel ranks, each with its own scheduler and KV cache."},
     {.name = "iter-stats", .type = kChoice, .fallback = "on", .choices = kSwitch,
      .commands = kMock, .section = kSimulation, .placeholder = "WHETHER",
-     .help = "Whether trtllm keeps the statistics of its iterations for GET /metrics; an engine "
-             "that was not told to has an empty list there."},
+     .help = "Whether trtllm keeps the statistics of its iterations for GET /metrics; without it "
+             "the list there is empty."},
     {.name = "prefix-caching", .type = kFlag, .fallback = "true", .commands = kMock,
      .section = kSimulation,
-     .help = "Keep what was computed for the prompts that begin alike; without it nothing is ever "
-             "found, and there are no KV events."},
+     .help = "Keep computed blocks for later prompts with the same prefix; without it there are "
+             "no cache hits and no KV events."},
     {.name = "instances", .type = kInteger, .fallback = "1", .range = {1, 256}, .commands = kMock,
      .section = kSimulation,
-     .help = "Engines in this process, each with a port of its own: those after --port, or free "
-             "ones; together they count what one computes though another had it."},
+     .help = "Engines in this process, each with a port of its own: the ports after --port, or "
+             "free ones; together they count tokens that one engine computes though another has "
+             "them cached."},
     {.name = "seed", .type = kInteger, .fallback = "1", .range = {0, 0x1p53}, .commands = kMock,
      .section = kSimulation,
      .help = "Seed of the words of answers and of the faults, so that a run can be repeated."},
@@ -433,54 +473,65 @@ constexpr Option kOptions[] = {
     // KV events of the workers
     {.name = "kv-events", .type = kChoice, .fallback = "on", .choices = kSwitch,
      .commands = kServe, .section = kEvents, .placeholder = "WHETHER",
-     .help = "Whether the workers' KV events are followed, so that it is known what they hold."},
+     .help = "Whether the workers' KV events are followed, to learn what their caches hold."},
     {.name = "kv-events-port", .type = kInteger, .fallback = "5557", .range = {1, 65535},
      .commands = kServe, .section = kEvents, .placeholder = "PORT",
      .help = "Port on a worker's host that its first rank publishes KV events on, the next ranks on "
              "those after it, where neither its entry nor the engine names one."},
     {.name = "kv-events-bind", .type = kText, .fallback = "", .commands = kServe,
      .section = kEvents, .placeholder = "ENDPOINT",
-     .help = "Where engines that connect their publisher to the router find it, for example "
-             "tcp://*:5557; they are told apart by kv_events_topic."},
+     .help = "Address for engines that connect their publisher to the router, for example "
+             "tcp://*:5557; kv_events_topic identifies each engine."},
+    {.name = "kv-events-bind-allow", .type = kList, .fallback = "", .commands = kServe,
+     .section = kEvents, .placeholder = "NETWORK",
+     .help = "Networks whose addresses may connect to --kv-events-bind, for example 10.0.0.0/8; "
+             "without it every address may."},
+    {.name = "kv-events-bind-key", .type = kSecret, .fallback = "", .commands = kServe,
+     .section = kEvents, .placeholder = "KEY",
+     .help = "Password that publishers must send to connect to --kv-events-bind (ZeroMQ's PLAIN "
+             "mechanism, any user name), in clear text."},
+    {.name = "kv-events-memory", .type = kBytes, .fallback = "256MiB", .range = {128 * kMiB, kTiB},
+     .commands = kServe, .section = kEvents,
+     .help = "Memory for KV event messages above 64 KiB, of all streams together; beyond it the "
+             "connection with the largest message is closed and opened again."},
     {.name = "kv-events-replay-timeout", .type = kDuration, .fallback = "5s",
      .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kEvents,
      .help = "How long an engine may take to replay missing KV events before they count as lost."},
     {.name = "kv-events-poll-interval", .type = kDuration, .fallback = "250ms",
      .range = {kMillisecond, kHour}, .commands = kServe, .section = kEvents,
-     .help = "Pause between two questions to an engine whose KV events are polled (TensorRT-LLM)."},
+     .help = "Pause between two polls of an engine whose KV events are polled (TensorRT-LLM)."},
     {.name = "kv-cache-block-size", .type = kInteger, .fallback = "0", .range = {0, 1 << 20},
      .commands = kServe, .section = kEvents, .placeholder = "TOKENS",
      .dynamo = {{"DYN_KV_CACHE_BLOCK_SIZE"}},
-     .help = "Tokens per block that every worker must have, where somebody insists; 0 finds it out "
-             "from the workers, and nobody needs to set it."},
+     .help = "Tokens per block, which must match the backend's on every worker; 0, the default, "
+             "detects it from the workers."},
     {.name = "block-size-conflict", .type = kChoice, .fallback = "refuse",
      .choices = kConflictRules, .commands = kServe, .section = kEvents, .placeholder = "WHAT",
-     .help = "What happens when workers of one model have different block sizes: refuse stops at the "
-             "start and later admits nobody who differs; mixed serves all of them side by side."},
+     .help = "What happens when workers of one model have different block sizes: refuse exits at "
+             "start and later rejects workers that differ; mixed serves all of them side by side."},
     {.name = "block-size-wait", .type = kDuration, .fallback = "10s", .range = {0, kHour},
      .commands = kServe, .section = kEvents,
-     .help = "How long requests and readiness wait for the workers to say how large their blocks "
-             "are."},
+     .help = "How long requests and readiness wait for the workers to report their block size."},
     {.name = "index-max-bytes", .type = kBytes, .fallback = "4GiB",
      .range = {16 * kMiB, 1024 * kGiB}, .commands = kServe, .section = kEvents,
-     .help = "Memory that the index of the workers' caches may hold; a rank that needs more forgets "
-             "the ends of its longest prefixes first."},
+     .help = "Memory limit of the index of the workers' caches; at the limit a rank drops the "
+             "ends of its longest prefixes first."},
 
     // KV events of the simulated engine
     {.name = "kv-events", .type = kChoice, .fallback = "on", .choices = kSwitch,
      .commands = kMock, .section = kSimulation, .placeholder = "WHETHER",
-     .help = "Whether the simulated engine tells of its KV cache, as its engine does."},
+     .help = "Whether the simulated engine publishes KV events, as the real engine does."},
     {.name = "wire", .type = kText, .fallback = "", .commands = kMock, .section = kSimulation,
      .placeholder = "VERSION",
-     .help = "Release whose way of writing KV events is imitated: of vllm since 0.9.0, of sglang "
-             "since 0.5.6, for trtllm poll or stream; the newest, or poll, if empty."},
+     .help = "Release whose KV event format is imitated: of vllm since 0.9.0, of sglang since "
+             "0.5.6, for trtllm poll or stream; the newest, or poll, if empty."},
     {.name = "wire-hashes", .type = kChoice, .fallback = "int", .choices = kHashForms,
      .commands = kMock, .section = kSimulation, .placeholder = "FORM",
      .help = "Block hashes as integers or, for vllm since 0.10.2, as 32 raw bytes."},
     {.name = "kv-events-port", .type = kInteger, .fallback = "0", .range = {0, 65535},
      .commands = kMock, .section = kSimulation, .placeholder = "PORT",
-     .help = "Port that the first rank publishes KV events on, the next ranks on those after it; 0 "
-             "picks free ones, which the engine's own pages tell."},
+     .help = "Port that the first rank publishes KV events on, the next ranks on those after it; "
+             "0 picks free ones, which the engine's own pages report."},
     {.name = "kv-events-replay-port", .type = kText, .fallback = "0", .commands = kMock,
      .section = kSimulation, .placeholder = "PORT",
      .help = "Port that the first rank replays KV events on, the next ranks on those after it; 0 "
@@ -505,7 +556,7 @@ constexpr Option kOptions[] = {
      .help = "Share of requests accepted and never answered."},
     {.name = "die-after-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kFaults,
-     .help = "Close the connection after so many tokens; 0 means never."},
+     .help = "Close the connection after this many tokens; 0 means never."},
     {.name = "drain-abort", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kFaults,
      .help = "Answer 200 with finish_reason abort and no tokens, as an engine that is draining."},
@@ -515,28 +566,28 @@ constexpr Option kOptions[] = {
      .help = "Close every connection at once."},
     {.name = "slow-start", .type = kDuration, .fallback = "0", .range = {0, kDay},
      .commands = kMock, .section = kFaults,
-     .help = "Answer 503 to health checks for so long."},
+     .help = "Answer 503 to health checks for this time."},
     {.name = "block-size-report", .type = kText, .fallback = "", .commands = kMock,
      .section = kFaults, .placeholder = "TOKENS",
-     .help = "Block size that its own pages claim, whatever it is, as a stale label does or one "
-             "that leaves context parallelism out; none leaves it out, empty is the truth."},
+     .help = "Block size that its own pages report instead of the real one, like a stale label or "
+             "one without context parallelism; none omits it, empty reports the real one."},
     {.name = "report-delay", .type = kDuration, .fallback = "0", .range = {0, kHour},
      .commands = kMock, .section = kFaults,
-     .help = "Answer so late on the pages where engines tell about themselves: /metrics, "
+     .help = "Delay the answers of the pages where engines describe themselves: /metrics, "
              "/server_info, /get_server_info, /prometheus/metrics, /kv_event_sources."},
     {.name = "prefix-caching-report", .type = kChoice, .fallback = "truth",
      .choices = kCachingReports, .commands = kMock, .section = kFaults, .placeholder = "WHAT",
-     .help = "What its own pages tell about --prefix-caching: the truth, or nothing."},
+     .help = "What its own pages report about --prefix-caching: the real value, or nothing."},
     {.name = "prompt-fault", .type = kChoice, .fallback = "none", .choices = kPromptFaults,
      .commands = kMock, .section = kFaults, .placeholder = "FAULT",
-     .help = "Compute with other tokens than its tokenizer gives for texts and chats: bos puts one "
-             "in front, template puts three after the first eight, vocabulary gives every token "
-             "another id."},
+     .help = "Compute with other tokens than its tokenizer gives for texts and chats: bos adds "
+             "one at the front, template adds three after the first eight, vocabulary changes the "
+             "id of every token."},
     {.name = "on-sigterm", .type = kChoice, .fallback = "exit", .choices = kDepartures,
      .commands = kMock, .section = kFaults, .placeholder = "HOW",
-     .help = "How it leaves: exit at once; abort answers new requests with finish_reason abort, "
-             "lets the others finish and exits; silent closes the listener, leaves open streams "
-             "open without another word, and exits at the second signal."},
+     .help = "How it shuts down: exit at once; abort answers new requests with finish_reason "
+             "abort, lets the others finish and exits; silent closes the listener, keeps open "
+             "streams open without sending anything, and exits at the second signal."},
 
     {.name = "kv-drop-every", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kFaults,
@@ -547,31 +598,40 @@ constexpr Option kOptions[] = {
      .help = "Neither publish nor replay every Nth batch of KV events; 0 means never."},
     {.name = "kv-delay", .type = kDuration, .fallback = "0", .range = {0, kHour},
      .commands = kMock, .section = kFaults,
-     .help = "Tell of the KV cache so late."},
+     .help = "Delay KV events by this time."},
     {.name = "kv-silent", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kFaults,
      .help = "Claim to publish KV events, but publish and replay none."},
     {.name = "kv-events-fault", .type = kChoice, .fallback = "none", .choices = kEventFaults,
      .commands = kMock, .section = kFaults, .placeholder = "FAULT",
-     .help = "What its KV events leave out: no-removals that blocks have left the cache, hide-salt "
-             "and hide-lora that prompts of different salts or adapters are kept apart."},
+     .help = "What its KV events omit: no-removals omits removed blocks; hide-salt and hide-lora "
+             "omit the salt or the adapter that keeps prompts apart."},
     {.name = "kv-block-size-label", .type = kInteger, .fallback = "0", .range = {0, 65536},
      .commands = kMock, .section = kFaults,
-     .help = "Claim this block size in KV events, whatever it is; 0 means the truth."},
+     .help = "Block size that KV events report instead of the real one; 0 means the real one."},
     {.name = "kv-restart-after", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kFaults,
-     .help = "Act once as if the process had been restarted after so many batches of KV events: "
-             "the cache is empty, sequence numbers begin at 0, there is nothing to replay; 0 means "
-             "never."},
+     .help = "Act once as if the process had been restarted after this many batches of KV events: "
+             "the cache is empty, sequence numbers begin at 0, there is nothing to replay; 0 "
+             "means never."},
     {.name = "kv-restart-block-size", .type = kInteger, .fallback = "0", .range = {0, 65536},
      .commands = kMock, .section = kFaults,
-     .help = "Tokens per block after the restart of --kv-restart-after, which the pages tell as "
-             "well; 0 means as before."},
+     .help = "Tokens per block after the restart of --kv-restart-after, which the pages report as "
+             "well; 0 keeps the size."},
+
+    {.name = "break-after", .type = kDuration, .fallback = "0", .range = {0, kYear},
+     .commands = kDemo, .section = kFaults,
+     .help = "Let one worker of the router lose KV events this long after the start, as key b "
+             "does; 0 leaves it to the key."},
+    {.name = "repair-after", .type = kDuration, .fallback = "0", .range = {0, kYear},
+     .commands = kDemo, .section = kFaults,
+     .help = "Repair that worker this long after the start, as key r does; 0 leaves it to the "
+             "key."},
 
     // Traffic
     {.name = "concurrency", .type = kInteger, .fallback = "12", .range = {1, 10000},
      .commands = kDemo, .section = kTraffic,
-     .help = "People who have a conversation with each router at once."},
+     .help = "Simulated users who talk to each router at once."},
     {.name = "think-time", .type = kDuration, .fallback = "1s", .range = {0, kHour},
      .commands = kDemo, .section = kTraffic,
      .help = "Average pause between an answer and the next message of its conversation."},
@@ -580,7 +640,7 @@ constexpr Option kOptions[] = {
      .help = "Name every conversation in X-Session-ID, so that its turns stay with one worker."},
     {.name = "seconds", .type = kInteger, .fallback = "0", .range = {0, kYear}, .commands = kDemo,
      .section = kTraffic,
-     .help = "Stop after so many seconds; 0 runs until interrupted."},
+     .help = "Stop after this many seconds; 0 runs until interrupted."},
 
     // Listening to KV events
     {.name = "endpoints", .type = kList, .fallback = "", .commands = kListen, .section = kEvents,
@@ -590,24 +650,24 @@ constexpr Option kOptions[] = {
      .positional = true},
     {.name = "bind", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
      .placeholder = "ENDPOINT",
-     .help = "Wait at this address, such as tcp://*:5557, for engines that dial out."},
+     .help = "Wait at this address, such as tcp://*:5557, for engines that connect their "
+             "publisher to it."},
     {.name = "topic", .type = kText, .fallback = "", .commands = kListen, .section = kEvents,
      .placeholder = "PREFIX",
-     .help = "Show topics that begin like this; if empty, the topic that the worker names, or "
-             "all."},
+     .help = "Show topics with this prefix; if empty, the topic that the worker reports, or all."},
     {.name = "replay", .type = kFlag, .fallback = "false", .commands = kListen, .section = kEvents,
-     .help = "First show what the engine has kept for replay."},
+     .help = "First show the events that the engine keeps for replay."},
     {.name = "replay-endpoint", .type = kText, .fallback = "", .commands = kListen,
      .section = kEvents, .placeholder = "ENDPOINT",
-     .help = "Where to ask for a replay, for a tcp:// or ipc:// endpoint that cannot be asked; "
+     .help = "Where to ask for a replay, for a tcp:// or ipc:// endpoint, which cannot report it; "
              "implies --replay."},
     {.name = "drain", .type = kFlag, .fallback = "false", .commands = kListen, .section = kEvents,
-     .help = "Also poll TensorRT-LLM, whose queue hands out every event once: a router that polls "
-             "the same engine loses what is shown here."},
+     .help = "Also poll TensorRT-LLM, whose queue returns every event only once: a router that "
+             "polls the same engine loses the events shown here."},
     {.name = "api-key", .type = kSecret, .fallback = "", .commands = kListen, .section = kEvents,
-     .help = "Key that the worker is asked with."},
+     .help = "API key for requests to the worker."},
 
-    // What listen prints, and for how long
+    // Output of listen
     {.name = "json", .type = kFlag, .fallback = "false", .commands = kListen, .section = kOutput,
      .help = "Print one JSON object per line and nothing else; hashes are hexadecimal strings."},
     {.name = "show-tokens", .type = kFlag, .fallback = "false", .commands = kListen,
@@ -618,14 +678,14 @@ constexpr Option kOptions[] = {
      .help = "Time between two summaries; 0 prints only the last one."},
     {.name = "count", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kListen,
      .section = kOutput,
-     .help = "End after so many batches; 0 means never."},
+     .help = "End after this many batches; 0 means never."},
     {.name = "for", .type = kDuration, .fallback = "0", .range = {0, kYear}, .commands = kListen,
      .section = kOutput,
-     .help = "End after so long; 0 means never."},
+     .help = "End after this time; 0 means never."},
     {.name = "wait", .type = kDuration, .fallback = "0", .range = {0, kYear}, .commands = kListen,
      .section = kOutput,
-     .help = "Fail, and say what to check, when nothing has come for so long from the start; 0 "
-             "means never."},
+     .help = "Fail with advice on what to check if nothing arrives within this time from the "
+             "start; 0 means never."},
 
     // Showing tokens
     {.name = "input", .type = kList, .fallback = "", .commands = kTokenize, .section = kTokens,
@@ -641,13 +701,14 @@ constexpr Option kOptions[] = {
      .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
     {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
      .commands = kTokenize, .section = kTokens, .placeholder = "NAME",
-     .help = "Whose way of preparing chats for the template to follow."},
+     .help = "Engine whose preparation of chats for the template is followed."},
     {.name = "as", .type = kChoice, .fallback = "auto", .choices = kInputForms,
      .commands = kTokenize, .section = kTokens, .placeholder = "FORM",
      .help = "What the input is; auto: a request if it is a JSON object with messages or prompt."},
     {.name = "special-tokens", .type = kFlag, .fallback = "true", .commands = kTokenize,
      .section = kTokens,
-     .help = "Add what the tokenizer puts around a text, such as BOS; requests say for themselves."},
+     .help = "Add the special tokens that the tokenizer puts around a text, such as BOS; requests "
+             "set this themselves."},
     {.name = "literal-user-text", .type = kFlag, .fallback = "false", .commands = kTokenize,
      .section = kTokens,
      .help = "Special tokens in user messages stay text, as with serve --literal-user-text."},
@@ -660,14 +721,14 @@ constexpr Option kOptions[] = {
      .help = "Adapter whose keys to show."},
     {.name = "cache-salt", .type = kText, .fallback = "", .commands = kTokenize,
      .section = kTokens,
-     .help = "Salt of the keys, where the input is no request that has one."},
+     .help = "Salt of the keys, unless the input is a request that has one."},
     {.name = "json", .type = kFlag, .fallback = "false", .commands = kTokenize, .section = kOutput,
      .help = "Print one JSON object per input and nothing else; keys are hexadecimal strings."},
     {.name = "lines", .type = kFlag, .fallback = "false", .commands = kTokenize,
      .section = kOutput,
      .help = "Every line of the input is one JSON value: a string is a text, an object a request."},
 
-    // What doctor looks at
+    // Sources of doctor
     {.name = "url", .type = kText, .fallback = "", .commands = kDoctor, .section = kSources,
      .placeholder = "URL", .aliases = {"fathom-url"},
      .help = "A running Fathom: its /health, /metrics, /debug/index and /debug/decisions are "
@@ -690,27 +751,28 @@ constexpr Option kOptions[] = {
      .help = "Output of nvidia-smi on the workers; - is standard input."},
     {.name = "dcgm", .type = kFiles, .fallback = "", .commands = kDoctor, .section = kSources,
      .placeholder = "URL|FILE...",
-     .help = "DCGM exporters, or pages of theirs: memory of each GPU."},
+     .help = "DCGM exporters, or saved pages of them: memory of each GPU."},
     {.name = "listen", .type = kDuration, .fallback = "0", .range = {0, kHour},
      .commands = kDoctor, .section = kSources,
-     .help = "Subscribe to the workers' KV events for so long and measure them; 0 does not."},
+     .help = "Subscribe to the workers' KV events for this time and measure them; 0 does not "
+             "subscribe."},
     {.name = "probe", .type = kInteger, .fallback = "0", .range = {0, 256}, .commands = kDoctor,
      .section = kSources,
-     .help = "Send small conversations through the router, one at a time and then more, up to so "
-             "many at once, to see whether follow-up turns get faster; not read-only, for it makes "
-             "the engines work."},
+     .help = "Send small conversations through the router, one at a time and then more, up to "
+             "this many at once, to see whether follow-up turns get faster; not read-only, "
+             "because it puts load on the engines."},
     {.name = "probe-model", .type = kText, .fallback = "", .commands = kDoctor,
      .section = kSources, .placeholder = "NAME",
-     .help = "Model that the probe asks for; empty: the first that the router lists."},
+     .help = "Model that the probe requests; empty: the first that the router lists."},
     {.name = "drain", .type = kFlag, .fallback = "false", .commands = kDoctor,
      .section = kSources,
-     .help = "Also read pages of TensorRT-LLM that hand out everything once: a router that polls "
-             "the same engine loses what is read here."},
+     .help = "Also read pages of TensorRT-LLM that return each item only once: a router that "
+             "polls the same engine loses what is read here."},
     {.name = "api-key", .type = kSecret, .fallback = "", .commands = kDoctor, .section = kSources,
-     .help = "Key that routers are asked with, as a client of theirs."},
+     .help = "API key for requests to routers, as a client."},
     {.name = "worker-api-key", .type = kSecret, .fallback = "", .commands = kDoctor,
      .section = kSources,
-     .help = "Key that engines are asked with."},
+     .help = "API key for requests to engines."},
     {.name = "admin-key", .type = kSecret, .fallback = "", .commands = kDoctor,
      .section = kSources,
      .help = "Key of Fathom's admin pages."},
@@ -728,8 +790,8 @@ constexpr Option kOptions[] = {
              "with GET alone."},
     {.name = "kubeconfig", .type = kText, .fallback = "", .commands = kDoctor,
      .section = kCluster, .placeholder = "FILE",
-     .help = "Whom to ask and as whom; empty: $KUBECONFIG, ~/.kube/config, or the account of the "
-             "pod that this runs in."},
+     .help = "Kubeconfig with the API server and credentials; empty: $KUBECONFIG, ~/.kube/config, "
+             "or the service account of the pod that this runs in."},
     {.name = "kube-context", .type = kText, .fallback = "", .commands = kDoctor,
      .section = kCluster, .placeholder = "NAME",
      .help = "Context of the kubeconfig; empty: its current one."},
@@ -743,14 +805,14 @@ constexpr Option kOptions[] = {
     // Model and memory
     {.name = "model-config", .type = kText, .fallback = "", .commands = kDoctor,
      .section = kSizing, .placeholder = "FILE",
-     .help = "The model's config.json, from which the cost of a cached token is reckoned."},
+     .help = "The model's config.json, from which the cost of a cached token is calculated."},
     {.name = "model-path", .type = kText, .fallback = "", .commands = kDoctor,
      .section = kSizing, .placeholder = "DIR",
-     .help = "Folder of the model: its config.json, and its tokenizer, which is held against the "
+     .help = "Folder of the model: its config.json, and its tokenizer, which is compared with the "
              "workers'."},
     {.name = "engine", .type = kChoice, .fallback = "any", .choices = kEnginesOrAny,
      .commands = kDoctor, .section = kSizing, .placeholder = "NAME",
-     .help = "Whose memory formula to use, where nothing else says which engine it is."},
+     .help = "Engine whose memory formula to use, if no other input shows which engine it is."},
     {.name = "gpu", .type = kText, .fallback = "", .commands = kDoctor, .section = kSizing,
      .placeholder = "NAME|SIZE",
      .help = "The GPU, by name (H100, A100-40GB, L40S) or by memory (80GiB)."},
@@ -769,7 +831,7 @@ constexpr Option kOptions[] = {
              "else the model's."},
     {.name = "weights", .type = kBytes, .fallback = "0", .range = {0, 64 * kTiB},
      .commands = kDoctor, .section = kSizing,
-     .help = "Size of the model's weights; 0: from the index beside config.json, else reckoned."},
+     .help = "Size of the model's weights; 0: from the index beside config.json, else calculated."},
     {.name = "memory-fraction", .type = kNumber, .fallback = "0", .range = {0, 1},
      .commands = kDoctor, .section = kSizing,
      .aliases = {"gpu-memory-utilization", "mem-fraction-static"},
@@ -800,7 +862,7 @@ constexpr Option kOptions[] = {
      .commands = kDoctor, .section = kSizing,
      .help = "Time between two turns of a conversation; 0: 30 s, and the report says so."},
 
-    // What doctor and lint print
+    // Output of doctor and lint
     {.name = "format", .type = kChoice, .fallback = "text", .choices = kReportFormats,
      .commands = kDoctor, .section = kOutput, .placeholder = "FORMAT",
      .help = "How to print the report; json, markdown and html print nothing else."},
@@ -808,7 +870,12 @@ constexpr Option kOptions[] = {
      .placeholder = "FILE",
      .help = "Write the report to this file instead of standard output."},
 
-    // What lint checks, and how it says so
+    {.name = "docs-url", .type = kText, .fallback = "", .commands = kDoctor | kLint,
+     .section = kOutput, .placeholder = "URL",
+     .help = "Where docs/ is published: findings link to pages below this URL; if empty, they name "
+             "the command that prints the page, fathom docs NAME."},
+
+    // Input and output of lint
     {.name = "files", .type = kFiles, .fallback = "", .commands = kLint, .section = kSources,
      .help = "Files and folders to check; - is standard input.",
      .positional = true},
@@ -816,7 +883,7 @@ constexpr Option kOptions[] = {
      .commands = kLint, .section = kOutput, .placeholder = "FORMAT",
      .help = "Findings for people, or one JSON object."},
     {.name = "diff", .type = kFlag, .fallback = "false", .commands = kLint, .section = kOutput,
-     .help = "Print the changes that would mend what can be mended safely, for patch -p1."},
+     .help = "Print the changes that fix what can be fixed safely, for patch -p1."},
     {.name = "fix", .type = kFlag, .fallback = "false", .commands = kLint, .section = kOutput,
      .help = "Write these changes into the files."},
 
@@ -834,6 +901,10 @@ constexpr Option kOptions[] = {
      .section = kLogging,
      .help = "Log the choice of a worker for every request: its cost, cached blocks and the size of "
              "the index."},
+    {.name = "docs-url", .type = kText, .fallback = "", .commands = kServe,
+     .section = kLogging, .placeholder = "URL",
+     .help = "Where docs/ is published: records and /health link to pages below this URL; if empty, "
+             "they name the command that prints the page, fathom docs NAME."},
     {.name = "log-requests", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kLogging,
      .help = "Write one INFO record per request."},

@@ -1,4 +1,4 @@
-// Where was this value written?
+// Where was this value set?
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Origin {
   // For a column: "flag --port", "environment FATHOM_PORT", "config.yaml:12".
   std::string ToString() const;
 
-  // The line that refuses what was written there: "FATHOM_PORT=70000: must be between 0 and 65535".
-  // The value of a secret is left out.
+  // The error for a value that was set there: "FATHOM_PORT=70000: must be between 0 and 65535". The
+  // value of a secret is left out.
   Error Refuse(const Option& option, std::string_view value, std::string_view problem) const;
-  // The same where there is no value to show: "--port: needs a value".
+  // The same without a value: "--port: needs a value".
   Error Refuse(std::string_view problem) const;
 
  private:
@@ -34,10 +34,10 @@ class Origin {
 
   Source source_;
   std::string name_;
-  std::string line_;  // "config.yaml:12"; empty unless it is a file
+  std::string line_;  // "config.yaml:12"; empty unless the origin is a file
 };
 
-// Input as it may stand in a one-line message: control bytes replaced, long text cut.
+// Input for a one-line message: control bytes replaced, long text cut.
 std::string Shown(std::string_view input);
 
 }  // namespace fathom

@@ -18,7 +18,7 @@ std::string_view WithoutTrailingSlash(std::string_view url) {
   return url;
 }
 
-// "--tls-cert (environment FATHOM_TLS_CERT)": the option, and where to find what is wrong with it.
+// "--tls-cert (environment FATHOM_TLS_CERT)": the option, and where its value was set.
 std::string Named(const Settings& settings, std::string_view name) {
   return fmt::format("--{} ({})", name, settings.OriginOf(name));
 }
@@ -27,6 +27,16 @@ Result<> NeedsBoth(const Settings& settings, std::string_view given, std::string
   if (settings.Text(given).empty() || !settings.Text(missing).empty()) return {};
   return Fail(Blame::kCaller, "{}: needs --{} as well; set both or neither", Named(settings, given),
               missing);
+}
+
+// Without a scheme, a link would be read as a path, and a wrong one is noticed only when needed.
+Result<> CheckDocsUrl(const Settings& settings) {
+  constexpr std::string_view kName = "docs-url";
+  if (FindOption(settings.command(), kName) == nullptr) return {};
+  const std::string& url = settings.Text(kName);
+  if (url.empty() || url.starts_with("https://") || url.starts_with("http://")) return {};
+  return Fail(Blame::kCaller, "{}: '{}' must start with https:// or http://",
+              Named(settings, kName), Shown(url));
 }
 
 bool IsHostAndPort(std::string_view text) {
@@ -129,9 +139,13 @@ std::string Settings::Shown(std::string_view name) const {
 }
 
 Result<> Validate(const Settings& settings) {
+  TRY_VOID(CheckDocsUrl(settings));
   if (settings.command() != Command::kServe) return {};
   TRY_VOID(NeedsBoth(settings, "tls-cert", "tls-key"));
   TRY_VOID(NeedsBoth(settings, "tls-key", "tls-cert"));
+  TRY_VOID(NeedsBoth(settings, "admin-tls-cert", "admin-tls-key"));
+  TRY_VOID(NeedsBoth(settings, "admin-tls-key", "admin-tls-cert"));
+  TRY_VOID(NeedsBoth(settings, "admin-tls-cert", "admin-listen"));
   if (settings.Flag("literal-user-text") && !settings.Flag("forward-tokens")) {
     return Fail(Blame::kCaller,
                 "{}: needs --forward-tokens; an engine that gets text makes special tokens of it",

@@ -1,8 +1,8 @@
-// What did the operator ask for?
+// Which values did the operator set?
 //
-// Every option of one command has a value here, from whichever source was strongest, and the name
-// of that source. A name that the command does not have, or a getter of the wrong type, is a bug
-// of ours and stops the process.
+// Every option of one command has a value here, from the source with the highest precedence, and
+// the name of that source. A name that the command does not have, or a getter of the wrong type, is
+// a bug and stops the process.
 //
 // Threads  Immutable once loaded; share it by const reference.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace fathom {
 
-// One worker as the operator wrote it. What is set here beats what the engine reports.
+// One worker as the operator wrote it. Values set here override the engine's reports.
 struct WorkerEntry {
   std::string url;
   std::optional<std::string> kv_events;
@@ -33,7 +33,7 @@ struct WorkerEntry {
 
 class Settings {
  public:
-  // The defaults. LoadSettings (config/sources.h) is how a program gets real ones.
+  // The defaults. Programs use LoadSettings (config/sources.h).
   explicit Settings(Command command);
 
   Command command() const { return command_; }
@@ -47,19 +47,19 @@ class Settings {
   const std::string& Choice(std::string_view name) const;
   const std::vector<std::string>& List(std::string_view name) const;
   const std::vector<std::string>& Files(std::string_view name) const;
-  // Apart from Text and List, so that every use of a key can be found. Empty means none.
+  // Separate from Text and List, so that every use of a key can be found. Empty means none.
   const std::string& Secret(std::string_view name) const;
   const std::vector<std::string>& Secrets(std::string_view name) const;
 
   // "default", "flag --port", "environment DYN_HTTP_PORT", "config.yaml:12".
   const std::string& OriginOf(std::string_view name) const;
-  // As FormatValue writes it: secrets hidden.
+  // In the form of FormatValue: secrets hidden.
   std::string Shown(std::string_view name) const;
 
   const std::vector<WorkerEntry>& workers() const { return workers_; }
 
   void Set(const Option& option, OptionValue value, std::string origin);
-  // Refuses what does not begin as a worker, and a URL that is already there.
+  // Refuses a URL with an unsupported scheme, and one that is already present.
   Result<> AddWorker(WorkerEntry entry);
 
  private:
@@ -78,7 +78,7 @@ class Settings {
   std::vector<WorkerEntry> workers_;
 };
 
-// What no single option can say: options that need each other, text that must have a form.
+// Checks that involve several options, or the form of a text.
 Result<> Validate(const Settings& settings);
 
 }  // namespace fathom

@@ -12,18 +12,18 @@
 namespace fathom {
 namespace {
 
-// Fills in the sources, strongest first: what is taken stays taken.
+// Applies the sources, highest precedence first: a value that is set is not replaced.
 class Precedence {
  public:
   explicit Precedence(Settings& settings) : settings_(settings) {}
 
-  // A weaker value is checked all the same, so that it does not lie in wait.
+  // An overridden value is checked too, so that an error in it is found now.
   Result<> Apply(const std::vector<Assignment>& source) {
     for (const Assignment& assignment : source) TRY_VOID(ApplyOne(assignment));
     return {};
   }
 
-  // These were written for another program: one that has been overridden here may say anything.
+  // These were written for another program: an overridden one is not checked.
   Result<> ApplyWhereNeeded(const std::vector<Assignment>& source) {
     for (const Assignment& assignment : source) {
       if (!taken_.contains(assignment.option)) TRY_VOID(ApplyOne(assignment));
@@ -44,7 +44,7 @@ class Precedence {
   std::set<const Option*> taken_;
 };
 
-// The file must be known before its place in the order: only what is stronger than it can name it.
+// The file must be known before its turn: only sources with a higher precedence can name it.
 const Assignment* ConfigOption(Command command, const std::vector<Assignment>& flags,
                                const std::vector<Assignment>& variables) {
   const Option* option = FindOption(command, "config");

@@ -15,12 +15,12 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// The operator's world: arguments, variables and one file, none of them real.
+// The operator's input: arguments, variables and one file, all of them fake.
 struct World {
   Command command = Command::kServe;
   std::vector<std::string_view> args = {};
   Environment environment = {};
-  std::optional<std::string> yaml = {};  // the content of c.yaml, which is then named by --config
+  std::optional<std::string> yaml = {};  // the content of c.yaml; adds --config
 
   Result<Settings> Load() const {
     std::vector<std::string_view> all = args;

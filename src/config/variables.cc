@@ -22,7 +22,7 @@ bool BelongsToAnyCommand(std::string_view variable) {
 }
 
 // FATHOM_MAX_IN_FLIGHT -> max-in-flight. Names are compared without the prefix, which would make
-// everything look alike.
+// all of them similar.
 std::string OptionNameOf(std::string_view variable) {
   std::string name(variable.substr(kPrefix.size()));
   for (char& c : name) c = c == '_' ? '-' : static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -40,15 +40,15 @@ Error NoSuchVariable(Command command, std::string_view variable) {
                                    FindOption(command, *nearest)->EnvironmentName()));
 }
 
-// Compose files and manifests write NAME= for "not set". An empty key is refused instead: it
-// would quietly leave the door open.
+// Compose files and manifests write NAME= for "not set". An empty key is refused instead: it would
+// silently disable authentication.
 bool IsUnset(const Option& option, std::string_view value) {
   return value.empty() && !option.secret();
 }
 
-// Kubernetes tells every pod where the Services of its namespace are, in variables that are named
-// after them: a Service "fathom" makes FATHOM_PORT=tcp://10.0.0.7:8000, FATHOM_SERVICE_HOST, and
-// FATHOM_PORT_8000_TCP_ADDR. Nobody wrote these.
+// Kubernetes sets variables for the Services of the namespace in every pod, named after the
+// Service: a Service "fathom" gives FATHOM_PORT=tcp://10.0.0.7:8000, FATHOM_SERVICE_HOST, and
+// FATHOM_PORT_8000_TCP_ADDR. The operator did not write these.
 bool IsServiceLink(std::string_view variable, std::string_view value) {
   constexpr std::string_view kNumbered = "_PORT_";  // and the number follows
   if (variable.ends_with("_SERVICE_HOST") || variable.contains("_SERVICE_PORT")) return true;

@@ -1,7 +1,7 @@
 // Which metrics does Fathom have?
 //
-// All of them, by area. Whoever exposes one names it by Metric("..."), which does not compile
-// when the catalogue has no such row. Engines that are played by mock/ have metrics of their own.
+// All of them, by area. Code that exposes one names it by Metric("..."), which does not compile if
+// the catalogue has no such row. Mock engines (mock/) have metrics of their own.
 #pragma once
 
 #include <array>
@@ -16,24 +16,25 @@
 namespace fathom {
 
 inline constexpr std::array<MetricArea, 11> kMetricAreas = {{
-    {"Requests", "What clients ask for, and how it feels to them.", kRequestFamilies},
-    {"Workers", "What the router sees of each worker, whatever the router mode.", kWorkerFamilies},
+    {"Requests", "Requests of clients, and their latency.", kRequestFamilies},
+    {"Workers", "What the router observes of each worker, in every router mode.", kWorkerFamilies},
     {"Routing", "What cache-aware routing is worth, and what it missed.", kRoutingFamilies},
-    {"Queue", "Requests that wait in the router because no rank has room.", kQueueFamilies},
+    {"Queue", "Requests that wait in the router because no rank has free capacity.",
+     kQueueFamilies},
     {"Tokens", "How prompts become the tokens that are looked up.", kTokenFamilies},
-    {"Trust", "Whose KV events are believed. A rank is one data-parallel rank of a worker.",
+    {"Trust", "Which ranks' KV events are trusted. A rank is one data-parallel rank of a worker.",
      kTrustFamilies},
-    {"Block sizes", "Found out from the workers; nothing has to be set.", kBlockSizeFamilies},
+    {"Block sizes", "Detected from the workers; nothing has to be set.", kBlockSizeFamilies},
     {"KV events",
-     "How each rank's stream of events flows, and what it says. All numbers start again at zero "
-     "when a worker leaves and comes back.",
+     "State and content of each rank's event stream. All numbers start again at zero when a "
+     "worker is removed and added again.",
      kFeedFamilies},
-    {"Index", "What is remembered of the workers' caches.", kIndexFamilies},
+    {"Index", "The router's record of the workers' caches.", kIndexFamilies},
     {"Engines",
-     "What engines say of themselves, asked every `--engine-load-interval`. Of workers that are "
-     "ready, and of engines that tell.",
+     "What engines report about themselves, polled every `--engine-load-interval`. Only of "
+     "workers that are ready, and of engines that report it.",
      kEngineFamilies},
-    {"The router itself", "What runs here.", kOwnFamilies},
+    {"The router itself", "The running version, and limits on labels.", kOwnFamilies},
 }};
 
 // The row of the catalogue with this name.
@@ -43,7 +44,7 @@ consteval const MetricFamily& Metric(std::string_view name) {
       if (family.name == name) return family;
     }
   }
-  throw "the catalogue has no such metric";  // which no compiler evaluates
+  throw "the catalogue has no such metric";  // reached only at compile time: an error
 }
 
 }  // namespace fathom

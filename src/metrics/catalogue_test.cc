@@ -11,14 +11,14 @@
 #include <string>
 
 #include "metrics/exposition.h"
-#include "metrics/metrics_page.h"
+#include "metrics/metrics_reference.h"
 
 namespace fathom {
 namespace {
 
 using testing::HasSubstr;
 
-const std::string kDocs = std::string(FATHOM_SOURCE_DIR) + "/docs/";
+const std::string kDocs = "docs/";
 
 template <class F>
 void ForEachFamily(F&& visit) {
@@ -62,7 +62,7 @@ TEST(Catalogue, IsLookedUpByName) {
 }
 
 TEST(MetricsPage, HasAPartForEveryFamily) {
-  const std::string page = MetricsPage();
+  const std::string page = MetricsReference();
   ForEachFamily([&](const MetricFamily& family) {
     const std::string opening(family.help.substr(0, 40));  // no line breaks there
     EXPECT_THAT(page, HasSubstr(fmt::format("\n### {}\n\n{}", family.name, opening)));
@@ -74,7 +74,7 @@ TEST(MetricsPage, IsWhatTheDocsSay) {
   std::ifstream file(kDocs + "metrics.md");
   ASSERT_TRUE(file.good()) << "docs/metrics.md is missing; run ./dev docs";
   const std::string written{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_TRUE(written == MetricsPage())
+  EXPECT_TRUE(written == MetricsReference())
       << "docs/metrics.md differs from the catalogue of metrics; run ./dev docs";
 }
 

@@ -1,4 +1,4 @@
-// How often did it happen (Counter), and how many are there now (Gauge)?
+// How often did something happen (Counter), and how many are there now (Gauge)?
 //
 // Threads  Any, without locks. All atomics here are relaxed and pair with nothing: a value orders
 //          no other memory, and a reader may see it a moment late.
@@ -24,7 +24,7 @@ class Counter {
     cells_[StripeOfThisThread()].value.fetch_add(n, std::memory_order_relaxed);
   }
 
-  // At least everything that happened before the call, as seen from the calling thread.
+  // Includes at least everything that happened before the call, as seen from the calling thread.
   uint64_t Value() const {
     uint64_t sum = 0;
     for (const Cell& cell : cells_) sum += cell.value.load(std::memory_order_relaxed);
@@ -39,8 +39,9 @@ class Counter {
   std::array<Cell, kStripes> cells_;
 };
 
-// One cell, not stripes: Set replaces the whole value, which no single store can do to a sum of
-// cells. What is counted up and down (requests in flight) changes twice per request, not per token.
+// One cell, not stripes: Set replaces the whole value, which is not possible with one store on a
+// sum of cells. A value that is counted up and down (requests in flight) changes twice per request,
+// not per token.
 class alignas(kCacheLine) Gauge {
  public:
   Gauge() = default;

@@ -1,11 +1,11 @@
-// What does one answer to GET /metrics say?
+// What does one answer to GET /metrics contain?
 //
 // Collects samples in any order and writes them as Prometheus text format 0.0.4: one HELP and one
 // TYPE per family, families sorted by name, however many places add to a family.
 //
-// Threads  One: made for a single answer and thrown away.
-// Errors   Names are ours, so a malformed one stops the process, as does a family that is given two
-//          types, or other labels than the catalogue says. Values are not: label values are
+// Threads  One: created for a single answer.
+// Errors   Names are ours, so an invalid one stops the process, as does a family with two types, or
+//          with other labels than in the catalogue. Label values come from outside: they are
 //          escaped, and bytes that are not UTF-8 become U+FFFD, because Prometheus refuses a whole
 //          page for one of them.
 #pragma once
@@ -24,8 +24,7 @@ namespace fathom {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// Stops the process unless the names are what Prometheus accepts, without duplicates, and none of
-// them is reserved.
+// Stops the process unless the names are valid in Prometheus, without duplicates, and not reserved.
 void CheckMetricName(std::string_view name);
 void CheckLabelNames(const Labels& labels);
 // Stops the process unless these are the family's labels, in any order.
@@ -39,8 +38,8 @@ class Exposition {
   void Add(const MetricFamily& family, const Labels& labels, double value);
   void Add(const MetricFamily& family, const Labels& labels, const HistogramSnapshot& snapshot);
 
-  // Any other: engines that are played have the names of those that are real.
-  // The first help of a family is the one that is shown. Prometheus counts in doubles, so do these.
+  // Any other family: mock engines use the names of the real engines. The first help of a family is
+  // the one that is shown. Values are doubles, as in Prometheus.
   void AddCounter(std::string_view name, std::string_view help, const Labels& labels, double value);
   void AddGauge(std::string_view name, std::string_view help, const Labels& labels, double value);
   void AddHistogram(std::string_view name, std::string_view help, const Labels& labels,

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "metrics/exposition_reader.h"
+#include "testing/exposition_reader.h"
 
 namespace fathom {
 namespace {
@@ -121,7 +121,7 @@ TEST(ExpositionDeathTest, RefusesOtherLabelsThanTheFamilyHas) {
                "broken invariant");
 }
 
-// The reader judges the other tests, so it must be able to say no.
+// The other tests rely on the reader, so it must refuse invalid text.
 TEST(ExpositionReader, RefusesWhatIsNotTheFormat) {
   const std::string head = "# HELP a x\n# TYPE a gauge\n";
   EXPECT_EQ(ExpositionReader(head + "a 1\n").problem(), "");

@@ -1,4 +1,4 @@
-// How long does it take: how many of the observed durations were at most so long?
+// How many of the observed durations were at most this long?
 //
 // Threads  Any, without locks. All atomics are relaxed and pair with nothing (as in counter.h).
 // Memory   Fixed size, about 2 KiB; Observe never allocates. Neither copied nor moved.
@@ -18,7 +18,7 @@
 
 namespace fathom {
 
-// What a Histogram held at one moment, in the form that Prometheus wants.
+// The content of a Histogram at one moment, in the form that Prometheus expects.
 struct HistogramSnapshot {
   std::vector<double> upper_bounds;  // seconds, ascending, without +Inf
   std::vector<uint64_t> cumulative;  // one per upper bound, then +Inf
@@ -45,8 +45,8 @@ class Histogram {
   }
 
   // The sum wraps at 2^64 ns, 584 years of observed time, which a busy fleet can reach in weeks.
-  // Stripes are added in the same arithmetic, so the wrap looks like one counter reset, and
-  // Prometheus' rate() is made for those.
+  // Stripes are added in the same arithmetic, so the wrap looks like one counter reset, which
+  // Prometheus' rate() handles.
   HistogramSnapshot Snapshot() const;
 
  private:
@@ -57,8 +57,8 @@ class Histogram {
     std::atomic<uint64_t> sum_ns{0};
   };
 
-  // How many bounds lie below ns: a binary search of five conditional moves, with no branch that a
-  // mix of durations could mispredict.
+  // The number of bounds below ns: a binary search of five conditional moves, without a branch that
+  // mixed durations could mispredict.
   size_t BucketOf(int64_t ns) const {
     size_t below = 0;
     for (size_t step = kSlots / 2; step > 0; step /= 2) {
@@ -67,8 +67,9 @@ class Histogram {
     return below;
   }
 
-  std::vector<double> upper_bounds_;           // as given: what the text shows
-  std::array<int64_t, kSlots - 1> bounds_ns_;  // unused slots hold the maximum: never below
+  std::vector<double> upper_bounds_;           // as given, for the text
+  std::array<int64_t, kSlots - 1> bounds_ns_;  // unused slots hold the maximum, which is never
+                                               // below ns
   std::array<Stripe, kStripes> stripes_;
 };
 

@@ -54,7 +54,7 @@ TEST(Histogram, TakesANegativeDurationAsZero) {
   EXPECT_EQ(snapshot.sum, 0);
 }
 
-// The search against the definition, for every number of bounds, at and around every bound.
+// Compares the search with the definition, for every number of bounds, at and around every bound.
 TEST(Histogram, FindsTheFirstBoundThatIsNotBelowForEveryNumberOfBounds) {
   for (size_t n = 1; n <= Histogram::kMaxBuckets; ++n) {
     std::vector<double> bounds;

@@ -1,5 +1,5 @@
 // Does raising a metric allocate? Counts this program's allocations by replacing operator new,
-// which the sanitizers want for themselves, so they build this file empty.
+// which the sanitizers also replace, so this file is empty in their builds.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define FATHOM_SANITIZED
@@ -24,8 +24,8 @@ thread_local size_t allocations = 0;
 
 }  // namespace
 
-// Not inlined: g++ 12 would see free() meet memory from new, and warn. Over-aligned memory goes
-// elsewhere and is not counted; nothing on the hot path could want it.
+// Not inlined: g++ 12 would see free() on memory from new, and warn. Over-aligned memory uses
+// another operator and is not counted; the hot path does not need it.
 [[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;

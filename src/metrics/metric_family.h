@@ -1,9 +1,9 @@
-// What is a metric called, of which kind is it, what does it mean, and what does one do about it?
+// What are a metric's name, type and meaning, and what should an operator do about its value?
 //
 // A row of the catalogue (metrics/catalogue.h). HELP and TYPE on /metrics and the page
-// docs/metrics.md come from the same row, so neither can say what the other does not.
+// docs/metrics.md come from the same row, so they cannot contradict each other.
 //
-// Memory   Everything points into the program text and lives forever.
+// Memory   Everything points into the program text and is always valid.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +20,18 @@ std::string_view Name(MetricType type);
 
 struct MetricLabel {
   std::string_view name;
-  std::string_view values = {};  // all that there are, with spaces between; empty: no closed set
+  std::string_view values = {};  // all values, separated by spaces; empty: not a closed set
 };
 
 struct MetricFamily {
-  static constexpr size_t kMaxLabels = 3;
+  static constexpr size_t kMaxLabels = 4;
 
   std::string_view name;
   MetricType type;
   std::string_view help;    // one sentence without a full stop
-  std::string_view action;  // what its value asks of an operator; sentences
+  std::string_view action;  // what an operator should do at which value; sentences
   std::array<MetricLabel, kMaxLabels> label_slots = {};
-  std::string_view page = {};  // under docs/, of what to do in detail
+  std::string_view page = {};  // under docs/, with details of what to do
 
   constexpr std::span<const MetricLabel> labels() const {
     const auto* const end = std::ranges::find(label_slots, std::string_view(), &MetricLabel::name);
@@ -39,7 +39,7 @@ struct MetricFamily {
   }
 };
 
-// Families that one looks at together.
+// Families that belong together on the page.
 struct MetricArea {
   std::string_view title;
   std::string_view introduction;

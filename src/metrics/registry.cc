@@ -52,7 +52,7 @@ void Registry::AddCollector(Collector collector) {
   collectors_.push_back(std::move(collector));
 }
 
-std::string Registry::Render() const {
+std::string Registry::Render(const Collector& more) const {
   Exposition out;
   std::vector<Collector> collectors;
   {
@@ -64,8 +64,9 @@ std::string Registry::Render() const {
     }
     collectors = collectors_;
   }
-  // A collector may take locks of its own or add a metric; holding ours would invite a deadlock.
+  // A collector may take its own locks or add a metric; holding ours could deadlock.
   for (const Collector& collect : collectors) collect(out);
+  if (more) more(out);
   return out.Text();
 }
 
@@ -99,7 +100,10 @@ Registry::Family& Registry::FamilyOf(const MetricFamily& what,
 }
 
 void Registry::BoundLabels(const Family& family, Labels& labels) {
-  if (family.series.size() + 1 < kMaxLabelSets || family.series.contains(labels)) return;
+  const bool by_worker = std::ranges::find(family.what->labels(), "worker", &MetricLabel::name) !=
+                         family.what->labels().end();
+  const size_t most = by_worker ? kMaxWorkerLabelSets : kMaxLabelSets;
+  if (family.series.size() + 1 < most || family.series.contains(labels)) return;
   overflowed_->Add();
   for (auto& label : labels) label.second = kOther;
 }

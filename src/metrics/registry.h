@@ -1,19 +1,18 @@
-// What is there to measure, and what does it say now?
+// Which metrics exist, and what are their values now?
 //
-// A metric is added once, by whoever raises it, and is raised through the reference that was
-// returned. Numbers that live elsewhere, or come and go with a worker, are added by a collector
-// each time someone asks.
+// A metric is added once, by the code that raises it, and is raised through the returned reference.
+// Values that live elsewhere, or that exist only while a worker does, are added by a collector at
+// each rendering.
 //
 // Threads  Any. Adding and rendering share a mutex; raising a metric takes none, so neither can
-// hold
-//          up the hot path. Collectors run on the thread that renders, outside the mutex, and
-//          several renderings may run one at the same time.
-// Memory   Metrics live, at one address, as long as the registry. What a collector captures must
-//          live as long too. A family holds at most kMaxLabelSets label sets: the last of them has
-//          the value "other" in every label and stands for all that came too late.
-// Errors   A family must be added as what the catalogue says it is, and histograms of one
-//          family must agree in bounds;
-//          anything else is a mistake of ours and stops the process.
+//          block the hot path. Collectors run on the thread that renders, outside the mutex,
+//          and several renderings may run the same collector at the same time.
+// Memory   Metrics stay at one address as long as the registry lives. Everything that a collector
+//          captures must live as long too. A family holds at most kMaxLabelSets label sets, or
+//          kMaxWorkerLabelSets if it has a series per worker or rank: the last one has the value
+//          "other" in every label and counts for all later ones.
+// Errors   A family must be added with the type and labels of the catalogue, and histograms of one
+//          family must have the same bounds; anything else is a bug and stops the process.
 #pragma once
 
 #include <functional>
@@ -35,13 +34,16 @@ namespace fathom {
 class Registry {
  public:
   static constexpr size_t kMaxLabelSets = 1000;
+  // Enough for the largest fleet: workers come from the operator, not from clients.
+  static constexpr size_t kMaxWorkerLabelSets = 16384;
   using Collector = std::function<void(Exposition&)>;
 
   Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // The same family and labels (in any order) give the same metric. Families outlive the registry.
+  // The same family and labels (in any order) give the same metric. Families must outlive the
+  // registry.
   Counter& AddCounter(const MetricFamily& family, Labels labels = {});
   Gauge& AddGauge(const MetricFamily& family, Labels labels = {});
   Histogram& AddHistogram(const MetricFamily& family, std::span<const double> upper_bounds_seconds,
@@ -50,8 +52,9 @@ class Registry {
   // A collector may add to families that are registered here.
   void AddCollector(Collector collector);
 
-  // Prometheus text, to be sent as Exposition::kContentType.
-  std::string Render() const;
+  // Prometheus text, to be sent as Exposition::kContentType. `more` adds what only this answer
+  // shall contain.
+  std::string Render(const Collector& more = {}) const;
 
  private:
   using AnyMetric =

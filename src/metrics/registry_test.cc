@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "metrics/exposition_reader.h"
+#include "testing/exposition_reader.h"
 
 namespace fathom {
 namespace {
@@ -107,6 +107,15 @@ TEST(Registry, SharesOneOtherWhenAFamilyIsFull) {
   EXPECT_EQ(reader.Value("a_total{model=\"998\"}"), 1);
   EXPECT_EQ(reader.size(), Registry::kMaxLabelSets + 1);  // and the counter of the overflow
   EXPECT_EQ(reader.Value(kOverflow), 2);
+}
+
+TEST(Registry, HasRoomForEveryWorkerOfALargeFleet) {
+  Registry registry;
+  for (size_t i = 0; i < 4096; ++i) {
+    registry.AddGauge(kWorkers, {{"worker", std::to_string(i)}}).Set(1);
+  }
+  const std::string text = registry.Render();
+  EXPECT_EQ(ExpositionReader(text).Value(kOverflow), 0);
 }
 
 TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {

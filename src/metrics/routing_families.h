@@ -10,61 +10,66 @@ namespace fathom {
 inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_decisions_total",
      .type = MetricType::kCounter,
-     .help = "Choices, by what the chosen rank had of the prompt: confirmed by KV events, only "
-             "believed to be there, or nothing; or the tokens were not known, or requests of that "
-             "kind have no prompt",
+     .help = "Choices, by what the chosen rank had cached of the prompt: confirmed by KV events, "
+             "only assumed, or nothing; or the tokens were unknown, or requests of that kind "
+             "have no prompt",
      .action = "`cache` at 0 under conversations: cache-aware routing does not work; "
-               "`kv_router_rank_trust` says whose fault it is. Much `no_tokens`: see Tokens. "
-               "`load` is right for prompts that nobody has seen.",
+               "`kv_router_rank_trust` shows which rank and why. Much `no_tokens`: see Tokens. "
+               "`load` is right for prompts that no rank has cached.",
      .label_slots = {{{"by", "cache belief load no_tokens no_prompt"}}},
      .page = "runbooks/no-trusted-rank.md"},
     {.name = "kv_router_prompt_tokens_total",
      .type = MetricType::kCounter,
      .help = "Tokens of the prompts that were routed",
-     .action = "What every share on this page is a share of."},
+     .action = "The denominator of every share on this page."},
     {.name = "kv_router_cached_tokens_total",
      .type = MetricType::kCounter,
      .help = "Of the tokens of routed prompts, those cached on the chosen rank, as KV events had "
              "confirmed",
-     .action = "Divided by `kv_router_prompt_tokens_total` it is the prefill that was saved. What "
-               "is usual depends on the traffic; a fall from what was usual is the symptom to "
-               "act on, and `kv_router_wasted_prefill_tokens_total` the next look.",
+     .action = "Divided by `kv_router_prompt_tokens_total` it is the share of prefill that was "
+               "saved. The normal level depends on the traffic; act on a fall below it, and look "
+               "at `kv_router_wasted_prefill_tokens_total` next.",
      .page = "runbooks/wasted-prefill.md"},
     {.name = "kv_router_wasted_prefill_tokens_total",
      .type = MetricType::kCounter,
-     .help = "Prompt tokens that were prefilled though their prefix was known somewhere, by why",
-     .action = "Each cause has its fix. `load`, `full` and `wish` are often right; any other that "
-               "stays above 5 % of the prompt tokens is worth an hour.",
-     .label_slots = {{{"cause",
-                       "mispredicted load full wish doubted excluded lag gone forgotten evicted"}}},
+     .help = "Prompt tokens that were prefilled although their prefix had been cached somewhere, "
+             "by cause",
+     .action = "Each cause has its fix. `load`, `full` and `override` are often right; investigate "
+               "any other cause that stays above 5 % of the prompt tokens.",
+     .label_slots =
+         {{{"cause",
+            "mispredicted load full override doubted excluded lag gone forgotten evicted"}}},
      .page = "runbooks/wasted-prefill.md"},
     {.name = "kv_router_predicted_cached_tokens_total",
      .type = MetricType::kCounter,
-     .help = "Tokens that KV events said were cached, of requests whose engine told what it found",
+     .help = "Cached tokens predicted from KV events, of requests whose engine reported its "
+             "cached tokens",
      .action = "Compare with the next. The two rates are equal when events and engines agree.",
      .page = "runbooks/prediction-drift.md"},
     {.name = "kv_router_actual_cached_tokens_total",
      .type = MetricType::kCounter,
-     .help = "Tokens that engines found cached, of requests whose engine told what it found",
-     .action = "Less than predicted: engines evict what their events do not say, or events are "
-               "late. More: events are missing. 0 in all: the engines tell nothing; see "
+     .help = "Cached tokens that engines reported, of requests whose engine reported its cached "
+             "tokens",
+     .action = "Less than predicted: engines evict blocks without an event, or events are late. "
+               "More: events are missing. 0 on all: the engines do not report it; see "
                "`kv_router_usage_seen_total`.",
      .page = "runbooks/prediction-drift.md"},
     {.name = "kv_router_prediction_error_tokens",
      .type = MetricType::kHistogram,
-     .help = "By how many tokens what was predicted to be cached was over or under what was found",
-     .action = "Nearly all within one block is good. A long tail of `over` costs prefill that "
-               "nobody planned for.",
+     .help = "Tokens by which the predicted cached tokens were over or under those that engines "
+             "reported",
+     .action = "Nearly all within one block is good. A long tail of `over` means prefill that "
+               "routing did not account for.",
      .label_slots = {{{"direction", "over under"}}},
      .page = "runbooks/prediction-drift.md"},
     {.name = "kv_router_usage_asked_total",
      .type = MetricType::kCounter,
-     .help = "Streams whose engine the router asked for the usage, to take it out again",
+     .help = "Streams in which the router asked the engine for the usage, and removed it again",
      .action = "Nothing. `--no-ask-usage` turns the question off."},
     {.name = "kv_router_usage_seen_total",
      .type = MetricType::kCounter,
-     .help = "Answers that said how many tokens their prompt had",
-     .action = "Far below the answers: predictions cannot be checked. vLLM tells with "
+     .help = "Answers that reported how many tokens their prompt had",
+     .action = "Far below the answers: predictions cannot be checked. vLLM reports it with "
                "`--enable-prompt-tokens-details`, SGLang with `--enable-cache-report`.",
      .page = "runbooks/prediction-drift.md"},
     {.name = "kv_router_decision_stage_seconds",
@@ -75,13 +80,13 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_prefill_seconds_per_token",
      .type = MetricType::kGauge,
      .help = "How long the prefill of a token takes, as learned from first tokens",
-     .action = "Times the wasted tokens, it is what the waste costs. A rise means engines that got "
-               "slower."},
+     .action = "Multiplied by the wasted tokens, it is the cost of the waste. A rise means that "
+               "engines got slower."},
     {.name = "kv_router_rank_requests",
      .type = MetricType::kGauge,
      .help = "Requests on a rank that were routed by prompt",
-     .action = "What the router believes is there. Far from `kv_router_engine_running`: others "
-               "send to that engine, too.",
+     .action = "The router's own count. Far from `kv_router_engine_running`: other clients also "
+               "send to that engine.",
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
     {.name = "kv_router_rank_queued_prefill_tokens",
      .type = MetricType::kGauge,
@@ -98,48 +103,50 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_rank_slowness",
      .type = MetricType::kGauge,
      .help = "How many times slower than the fleet a rank is",
-     .action = "About 1. Above 2 for long: another GPU, a throttled one, or a neighbour on it. The "
-               "router sends it less by itself.",
+     .action = "About 1. Above 2 for long: another GPU model, a throttled GPU, or another "
+               "program on it. The router sends it fewer requests by itself.",
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
     {.name = "kv_router_forwarded_as_tokens_total",
      .type = MetricType::kCounter,
      .help = "Requests that went to their worker with token ids in place of text",
-     .action = "Nothing. 0 with `--forward-tokens`: the tokens are not known here; see "
+     .action = "Nothing. 0 with `--forward-tokens`: the router does not know the tokens; see "
                "Tokens."},
     {.name = "kv_router_user_text_not_literal_total",
      .type = MetricType::kCounter,
-     .help = "Chats that went to their worker as text in spite of --literal-user-text",
-     .action = "Each is a chat whose special tokens the engine may have obeyed. "
-               "`kv_router_inexact_prompts_total` says why its tokens were not known here."},
+     .help = "Chats that went to their worker as text despite --literal-user-text",
+     .action = "In each of these chats, special tokens written by a user may have taken effect. "
+               "`kv_router_inexact_prompts_total` shows why the router did not know the tokens."},
     {.name = "kv_router_sent_marks",
      .type = MetricType::kGauge,
-     .help = "Marks of prompts that were sent somewhere just now",
-     .action = "Bounded at 4 million; below that nothing."},
+     .help = "Marks of prompts that were sent to a rank recently",
+     .action = "At most 4 million; below that there is nothing to do."},
     {.name = "kv_router_sent_prompts_forgotten_total",
      .type = MetricType::kCounter,
-     .help = "Prompts that were sent but not remembered, because too many were",
-     .action = "Growth: equal prompts that come at once may be spread over ranks until their "
-               "events arrive. More routers, each with fewer requests."},
+     .help = "Prompts that were sent but not recorded, because the table was full",
+     .action = "Growth: equal prompts that arrive at the same time may be spread over ranks "
+               "until their events arrive. Run more routers, each with fewer requests."},
 });
 
 inline constexpr auto kQueueFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_queue_waiting",
      .type = MetricType::kGauge,
-     .help = "Requests that wait in the router for a rank with room",
+     .help = "Requests that wait in the router for a rank with free capacity",
      .action = "Above 0 for minutes: the fleet is too small, or `--router-queue-threshold` too "
-               "low. Waiting here is better than in an engine: who waits here can still choose."},
+               "low. Waiting in the router is better than in an engine: a waiting request can "
+               "still go to any rank."},
     {.name = "kv_router_queued_total",
      .type = MetricType::kCounter,
-     .help = "Requests that waited in the router for a rank with room",
-     .action = "As a share of all requests it says how often the fleet is full."},
+     .help = "Requests that waited in the router for a rank with free capacity",
+     .action = "As a share of all requests it shows how often the fleet is full."},
     {.name = "kv_router_queue_timeouts_total",
      .type = MetricType::kCounter,
-     .help = "Requests that waited too long for a rank with room and went to the best one anyway",
+     .help = "Requests that waited too long for a rank with free capacity and went to the best "
+             "one anyway",
      .action = "Each waited for `--router-queue-timeout`. Add workers."},
     {.name = "kv_router_queue_wait_seconds",
      .type = MetricType::kHistogram,
-     .help = "Time that requests waited for a rank with room",
-     .action = "It is part of the time to first token. Seconds mean that workers are missing."},
+     .help = "Time that requests waited for a rank with free capacity",
+     .action = "It is part of the time to first token. Seconds mean that the fleet is too small."},
 });
 
 inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
@@ -147,21 +154,22 @@ inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
      .type = MetricType::kCounter,
      .help = "Completion requests by where their tokens came from",
      .action = "`none` is routed by load. Much `engine`: give the router the model's files "
-               "(`--model-path`), and prompts are tokenized here.",
+               "(`--model-path`), so that it tokenizes prompts itself.",
      .label_slots = {{{"source", "ids cache tokenizer engine partial none"}}}},
     {.name = "kv_router_tokenize_failures_total",
      .type = MetricType::kCounter,
-     .help = "Completion requests whose tokens could not be had in time",
+     .help = "Completion requests whose tokens were not available in time",
      .action = "`timeout`: engines take longer than `--tokenize-timeout`. `refused`: the request "
-               "is at fault. `unsupported`: no engine of that model tokenizes; use `--model-path`. "
-               "`error`: engines that answer nonsense, or are gone. `overload`: too many at once.",
+               "is invalid. `unsupported`: no engine of that model tokenizes; use "
+               "`--model-path`. `error`: engines that answer with invalid data, or are gone. "
+               "`overload`: too many at once.",
      .label_slots = {{{"reason", "timeout refused unsupported error overload"}}}},
     {.name = "kv_router_inexact_prompts_total",
      .type = MetricType::kCounter,
      .help = "Prompts whose tokens the model's own files give only in part, or not at all",
      .action = "`image`, `audio`, `video`, `file` and `unknown_part` are known up to that part. "
-               "`no_template` and `template_failed`: the files do not fit the model. `too_late`: "
-               "raise `--tokenize-threads`.",
+               "`no_template` and `template_failed`: the files do not match the model. "
+               "`too_late`: raise `--tokenize-threads`.",
      .label_slots = {{{"reason",
                        "image audio video file unknown_part own_template no_template "
                        "template_refused template_failed not_a_prompt too_long too_late overload "
@@ -180,7 +188,7 @@ inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_token_cache_bytes",
      .type = MetricType::kGauge,
      .help = "Memory that the tokens of earlier prompts hold",
-     .action = "Full is usual. If follow-ups are tokenized from the beginning, raise "
+     .action = "A full cache is normal. If follow-ups are tokenized from the beginning, raise "
                "`--tokenize-cache-bytes`."},
     {.name = "kv_router_prefix_cache_bytes",
      .type = MetricType::kGauge,

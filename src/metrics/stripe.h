@@ -1,10 +1,10 @@
-// Which of a few cells does this thread write to?
+// Which of several cells does this thread write to?
 //
-// A number that many threads raise is spread over kStripes cells, each in cache lines of its own,
-// so that cores do not fight over one line. Reading sums the cells: slow and rare.
+// A number that many threads raise is spread over kStripes cells, each in its own cache lines, so
+// that cores do not contend for one line. Reading sums the cells: slow and rare.
 //
 // Threads  Each thread gets its stripe at first use, round-robin, and keeps it. Two threads may
-//          share one, so cells are atomics all the same.
+//          share one, so cells are still atomics.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace fathom {
 
 constexpr size_t kStripes = 8;
-constexpr size_t kCacheLine = 64;  // x86-64 and most arm64; a wrong guess costs speed, nothing else
+constexpr size_t kCacheLine = 64;  // x86-64 and most arm64; a wrong value only costs speed
 
 inline size_t StripeOfThisThread() {
   static constinit std::atomic<size_t> next{0};  // pairs with nothing: only the number matters

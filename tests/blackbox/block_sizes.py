@@ -104,7 +104,7 @@ def of(router, worker, name, **labels):
 
 def gauge_is(router, worker, tokens, source, number=0):
     """The metric says so, and nothing else, of that rank."""
-    labels = {"worker": router.worker_id(worker), "rank": str(number)}
+    labels = {"worker": router.worker_id(worker), "dp_rank": str(number)}
     series = {dict(has)["source"]: value for (name, has), value in router.metrics().items()
               if name == "kv_router_block_size" and labels.items() <= dict(has).items()}
     return series == {source: tokens}

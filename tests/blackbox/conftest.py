@@ -62,7 +62,19 @@ class Process:
         return f"http://127.0.0.1:{self.port}"
 
     def log_text(self):
+        """All that it has logged so far."""
+        eventually(lambda: not self._is_writing_log(), "its log is written")
         return self.log.read_text(errors="replace")
+
+    def _is_writing_log(self):
+        """Whether the thread that writes the log was woken and does not wait for records again."""
+        for task in Path(f"/proc/{self.pid}/task").glob("*"):
+            try:
+                if (task / "comm").read_text() == "log\n":
+                    return (task / "stat").read_text().rpartition(") ")[2][0] in "RD"
+            except OSError:
+                pass  # it has ended
+        return False
 
     def wait_for_log(self, pattern):
         """The match of the pattern, once it is in the log."""
@@ -73,7 +85,7 @@ class Process:
         return eventually(look, f"'{pattern}' in {self.log}")
 
     def wait_for_port(self, what="[Ll]istening"):
-        self.port = int(self.wait_for_log(what + r'.*?127\.0\.0\.1:(\d+)').group(1))
+        self.port = int(self.wait_for_log(what + r'.*?(?:127\.0\.0\.1|0\.0\.0\.0):(\d+)').group(1))
 
     def signal(self, number):
         self.popen.send_signal(number)

@@ -70,7 +70,7 @@ def test_each_cause_has_an_alert():
         for metric, labels in selectors(rule["expr"]):
             named[metric] |= labels.get("cause", set())
     assert DOUBTS | {"block_size_conflict"} == named["kv_router_rank_doubt"]
-    assert WASTES - {"wish"} == named["kv_router_wasted_prefill_tokens_total"], "a wish is no fault"
+    assert WASTES - {"override"} == named["kv_router_wasted_prefill_tokens_total"], "an override is no fault"
 
 
 def test_alerts_speak_of_metrics_that_exist():
@@ -99,7 +99,7 @@ def test_each_alert_has_its_page_which_names_it():
 def test_each_page_is_of_some_alert_or_finding_and_in_the_index():
     used = {ROOT / rule["annotations"]["runbook"] for rule in alerts().values()}
     # test_findings_pages.py sees to it that each finding has its page.
-    catalogue = (ROOT / "src/findings/catalogue.cc").read_text()
+    catalogue = (ROOT / "src/diagnose/findings/catalogue.cc").read_text()
     found = {page for page in PAGES if f'"{page.stem}"' in catalogue}
     listed = re.findall(r"\]\((\S+\.md)\) \|$", (RUNBOOKS / "README.md").read_text(), re.MULTILINE)
     assert used | found == set(PAGES)
@@ -115,7 +115,7 @@ def test_each_cause_is_in_the_index():
 def test_a_page_has_all_its_parts(page):
     text = page.read_text()
     parts = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert parts == ["What you see", "What it means, and costs", "Check", "Fix", "Mended when"]
+    assert parts == ["What you see", "What it means, and costs", "Check", "Fix", "Fixed when"]
     check = text[text.index("## Check"):text.index("## Fix")]
     assert re.search(r"^```\n.*curl .*^```$", check, re.MULTILINE | re.DOTALL)
 
@@ -178,4 +178,4 @@ def test_a_running_router_says_what_the_alerts_look_for(exposed):
     excluded, = labels("kv_router_rank_trust", state="excluded")
     causes = {entry["worker"]: entry["cause"] for entry in labels("kv_router_rank_doubt")}
     assert causes == {doubted["worker"]: "block_size_mismatch", excluded["worker"]: "unhealthy"}
-    assert doubted["rank"] == excluded["rank"] == "0"
+    assert doubted["dp_rank"] == excluded["dp_rank"] == "0"

@@ -27,7 +27,7 @@ def fleet(world):
 def test_every_size_is_a_cohort_and_all_know_their_caches(fleet):
     router, workers = fleet
     for (_, tokens), worker in zip(FLEET, workers):
-        record = say(router, f"Workers with KV block size {tokens} are a cohort of their own "
+        record = say(router, f"Workers with KV block size {tokens} form a separate cohort "
                              "(from worker reports)", "INFO")
         assert "model=mock-model workers=1" in record
         assert size(router, worker) == (tokens, "report")
@@ -38,7 +38,7 @@ def test_every_size_is_a_cohort_and_all_know_their_caches(fleet):
     shapes = {shape["block_size"] for shape in router.get("/debug/index").json()["shapes"]}
     assert shapes == {tokens for _, tokens in FLEET}
     assert router.health()["status"] == "ok" and router.get("/ready").status == 200
-    assert len(said(router, "are a cohort of their own")) == len(FLEET)
+    assert len(said(router, "form a separate cohort")) == len(FLEET)
     assert not complaints(router) and not said(router, "Auto-configured")
 
 
@@ -98,7 +98,7 @@ def test_one_that_cannot_report_joins_its_cohort_with_its_events(engine, world):
     assert size(router, workers[0]) == (None, None)
     check_cache_aware(router, workers[0], 1, 32)
     check_cache_aware(router, workers[1], 2, 16)
-    say(router, "Workers with KV block size 32 are a cohort of their own (from KV events)", "INFO")
+    say(router, "Workers with KV block size 32 form a separate cohort (from KV events)", "INFO")
     assert len(said(router, "does not report")) == 1
 
 
@@ -108,9 +108,9 @@ def test_one_whose_report_is_wrong_is_in_the_cohort_of_its_events(engine, world)
     router = world.serve(*MIXED, workers=workers)
     follow(router, 2)
     check_cache_aware(router, workers[0], 1, 32)
-    say(router, "KV events have blocks of 32 tokens, the worker's own report says 64: the events "
-                "are believed", "WARN")
-    say(router, "Workers with KV block size 32 are a cohort of their own (from KV events)", "INFO")
+    say(router, "KV events have blocks of 32 tokens, the worker's own report says 64: using the "
+                "size from the events", "WARN")
+    say(router, "Workers with KV block size 32 form a separate cohort (from KV events)", "INFO")
     check_cache_aware(router, workers[1], 2, 16)
     assert len(complaints(router)) == 1
 
@@ -128,4 +128,4 @@ def test_one_that_comes_back_with_another_size_changes_its_cohort(world):
     check_cache_aware(router, workers[0], 3, 32)
     assert rank(router, workers[0])["cause"] is None
     assert depth(router, workers[1], ids(2, 256) + [1]) == 4096
-    assert len(said(router, "are a cohort of their own")) == 2, "nothing new"
+    assert len(said(router, "form a separate cohort")) == 2, "nothing new"

@@ -206,14 +206,14 @@ def test_events_that_differ_from_what_is_set_are_an_error(engine, report, world)
     router = configured(world, [worker], 16)
     complete(router, ids(1, 64))
     record = say(router, mismatch_words(engine, 32, 16), "ERROR")
-    assert record.endswith(f" url={worker.url} dp_rank=0 docs=docs/runbooks/block-size-mismatch.md")
+    assert record.endswith(f" url={worker.url} dp_rank=0 docs=\"fathom docs block-size-mismatch\"")
     for number in range(2, 8):
         check_unaware(router, number)
     eventually(lambda: mismatches(router, worker, 16, 32) >= 13, "all events are counted")
     eventually(lambda: dropped(router, worker) == mismatches(router, worker, 16, 32),
                "and are the ones that were left out")
     assert len(records(router, "ERROR")) == 1
-    warned = "Worker reports KV block size 32" if report == "" else "the events are believed"
+    warned = "Worker reports KV block size 32" if report == "" else "using the size from the events"
     assert len(said(router, warned, "WARN")) == (0 if report == "none" else 1)
     assert len(complaints(router)) == (1 if report == "none" else 2), "and nothing else"
     check_doubt(router, worker, engine)
@@ -222,8 +222,8 @@ def test_events_that_differ_from_what_is_set_are_an_error(engine, report, world)
 def check_doubt(router, worker, engine):
     shown = rank(router, worker)
     assert (shown["trust"], shown["cause"]) == ("doubted", "block_size_mismatch")
-    told = re.fullmatch("blocks of 32 tokens by its KV events, 16 in use here; "
-                        r"(\d+) stored events left out", shown["evidence"])
+    told = re.fullmatch("blocks of 32 tokens by its KV events, the router uses 16; "
+                        r"(\d+) stored events skipped", shown["evidence"])
     assert 13 <= int(told.group(1)) <= mismatches(router, worker, 16, 32)
     assert shown["fix"] == both_fixes(engine, 32, 16)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown["since"])
@@ -246,6 +246,7 @@ def test_blocks_that_are_smaller_than_what_is_set_are_an_error_too(engine, world
 def test_a_polled_event_of_one_block_proves_a_mismatch_when_it_is_larger_than_what_is_set(world):
     worker = start(world, "trtllm", 32)
     router = configured(world, [worker], 16)
+    eventually(lambda: size(router, worker) == (32, "report"), "its report")
     complete(router, ids(1, 2))  # one block
     say(router, mismatch_words("trtllm", 32, 16), "ERROR")
 
@@ -323,7 +324,7 @@ def test_a_size_and_a_mixed_fleet_exclude_each_other():
     ended = run_fathom("serve", "--port", 0, "--kv-cache-block-size", 16,
                        "--block-size-conflict", "mixed")
     assert ended.returncode == 78
-    assert "kv-cache-block-size 16" in ended.stderr and "mixed exclude each other" in ended.stderr
+    assert "kv-cache-block-size 16" in ended.stderr and "mixed cannot be combined" in ended.stderr
     ended = run_fathom("serve", "--port", 0, "--block-size-conflict", "mixed",
                        env={"DYN_KV_CACHE_BLOCK_SIZE": "32"})
     assert ended.returncode == 78 and "DYN_KV_CACHE_BLOCK_SIZE" in ended.stderr

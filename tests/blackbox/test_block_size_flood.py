@@ -44,7 +44,7 @@ def flood(known, first, last, events):
 def check(router, engine, count):
     eventually(lambda: mismatches(router, engine, 16, TOKENS) == count, "all are counted")
     assert dropped(router, engine) == count
-    assert f"; {count} stored events left out" in rank(router, engine)["evidence"]
+    assert f"; {count} stored events skipped" in rank(router, engine)["evidence"]
     index = router.get("/debug/index").json()
     assert (index["held"], index["blocks"], index["orphans"], index["bytes"]) == (0, 0, 0, 0)
     error, = records(router, "ERROR")

@@ -36,7 +36,7 @@ def check_told_wrong(router, workers, later):
         wait_for_trust(router, worker, "doubted")
         shown = rank(router, worker)
         assert shown["cause"] == "block_size_mismatch"
-        assert "blocks of 32 tokens by its KV events, 16 in use here" in shown["evidence"]
+        assert "blocks of 32 tokens by its KV events, the router uses 16" in shown["evidence"]
         assert shown["fix"] == both_fixes("trtllm", 32, 16)
         assert mismatches(router, worker, 16, 32) > 0
         assert sum(f"url={worker.url} " in record for record in

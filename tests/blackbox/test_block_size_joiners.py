@@ -162,11 +162,11 @@ def test_with_a_size_set_a_joiner_that_differs_is_routed_to_by_load(world):
 def test_a_joiner_with_a_size_of_its_own_is_a_cohort_in_a_mixed_fleet(world):
     worker = start(world, "vllm", 16)
     router = world.serve(*SOON, "--block-size-conflict", "mixed", workers=[worker])
-    say(router, "Workers with KV block size 16 are a cohort of their own", "INFO")
+    say(router, "Workers with KV block size 16 form a separate cohort", "INFO")
     joiner = start(world, "trtllm", 32)
     add(router, joiner)
     wait_for_state(router, joiner, "ready")
-    say(router, "Workers with KV block size 32 are a cohort of their own", "INFO")
+    say(router, "Workers with KV block size 32 form a separate cohort", "INFO")
     follow(router, 2)
     check_cache_aware(router, worker, 1, 16)
     check_cache_aware(router, joiner, 2, 32)
@@ -183,7 +183,7 @@ def test_who_was_refused_is_admitted_when_nobody_who_differs_is_left(world):
     assert wire.ask(router.port, "DELETE", f"/workers/{number}").status == 204
     wait_for_state(router, joiner, "ready")
     assert complete(router, ids(1)).worker == router.worker_id(joiner)
-    say(router, "Worker is admitted: its KV block size does not differ from the fleet's any more",
+    say(router, "Worker is admitted: its KV block size now matches the fleet",
         "INFO")
     add(router, worker)
     wait_for_state(router, worker, "excluded", "block_size_conflict")

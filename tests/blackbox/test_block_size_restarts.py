@@ -143,8 +143,8 @@ def test_events_count_more_than_reports(engine, world):
     say(router, "Auto-configured KV block size to 16 (from worker reports)", "INFO")
     follow(router, 1)
     check_cache_aware(router, worker, 1, 32)
-    record = say(router, "KV events have blocks of 32 tokens, the worker's own report says 16: the "
-                         "events are believed", "WARN")
+    record = say(router, "KV events have blocks of 32 tokens, the worker's own report says 16: using "
+                         "the size from the events", "WARN")
     assert f"url={worker.url} dp_rank=0 " in record
     say(router, "Auto-configured KV block size to 32 (from KV events)", "INFO")
     assert size(router, worker) == (32, "events") and gauge_is(router, worker, 32, "events")
@@ -169,7 +169,7 @@ def test_reports_that_are_wrong_everywhere_refuse_nobody(engine, world):
     for number, worker in enumerate(workers, 11):
         check_cache_aware(router, worker, number, 32)
     assert not records(router, "ERROR")
-    assert len(said(router, "the events are believed", "WARN")) == 3, "once for each of them"
+    assert len(said(router, "using the size from the events", "WARN")) == 3, "once for each of them"
 
 
 def test_a_report_that_was_right_for_others_does_not_help_one_whose_events_differ(world):
@@ -179,8 +179,25 @@ def test_a_report_that_was_right_for_others_does_not_help_one_whose_events_diffe
     check_cache_aware(router, workers[0], 1, 16)
     complete(workers[1], ids(2, 64))
     wait_for_state(router, workers[1], "excluded", "block_size_conflict")
-    say(router, "the events are believed", "WARN")
+    say(router, "using the size from the events", "WARN")
     say(router, "Worker is not admitted: its KV block size (32) is not that of the fleet (16)",
         "ERROR")
     check_cache_aware(router, workers[0], 3, 16)
     assert "by its KV events" in rank(router, workers[1])["evidence"]
+
+
+@pytest.mark.parametrize("used", [4, 0], ids=["used", "unused"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_request_reaches_a_process_of_another_size_in_a_worker_s_place(engine, used, world):
+    """Health checks are too rare to see it: what ended and what was refused tells."""
+    workers = [start(world, engine, 16), start(world, engine, 16)]
+    router = world.serve("--health-check-interval", "1h", "--engine-load-interval", "1h",
+                         "--router-mode", "kv", workers=workers)
+    follow(router, 2)
+    for number in range(used):
+        complete(router, ids(number))
+    workers[0].kill()
+    other = start(world, engine, 32, port=workers[0].port)
+    served = [complete(router, ids(number)).worker for number in range(40, 80)]
+    assert set(served) == {router.worker_id(workers[1])}
+    wait_for_state(router, other, "excluded", "block_size_conflict")

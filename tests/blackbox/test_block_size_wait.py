@@ -24,7 +24,7 @@ def test_requests_wait_for_the_report_and_are_served(engine, world):
     router = world.serve(*SOON, workers=[worker], ready=0)
     waiting = [Asked(router, ids(number)) for number in range(1, 6)]
     assert not_ready(router)["status"] == "starting"
-    assert "1 of 1 workers have not said" in not_ready(router)["reason"]
+    assert "1 of 1 workers have not reported" in not_ready(router)["reason"]
     assert rank(router, worker)["trust"] == "probing"
     for asked in waiting:
         assert asked.answer().worker == router.worker_id(worker)

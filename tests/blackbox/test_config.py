@@ -56,6 +56,7 @@ def printed(*args, env=None):
     (["--worker-urls", "http://x:port"], ["http://x:port"]),
     (["--worker-urls", "http://x:1 http://x:1/"], ["http://x:1"]),
     (["--admin-listen", "nonsense"], ["admin-listen", "nonsense"]),
+    (["--docs-url", "wiki/fathom"], ["docs-url", "wiki/fathom", "https://"]),
     (["--host", "no.such.host.invalid"], ["no.such.host.invalid"]),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_a_wrong_flag_gets_one_line_that_says_which(args, words):
@@ -114,12 +115,24 @@ def test_an_address_in_use_is_a_clear_line():
             assert str(port) in line and "in use" in line.lower()
 
 
+@pytest.mark.parametrize("flags", [
+    ["--host", "0.0.0.0"], ["--host", "::"], ["--host", "0.0.0.0", "--admin-listen", "0.0.0.0:0"],
+    ["--admin-listen", "0.0.0.0:0"], ["--host", "0.0.0.0", "--api-key", "client"],
+], ids=" ".join)
+def test_admin_pages_that_everyone_reaches_end_the_start(flags):
+    for more in ([], ["--print-config"]):
+        line = refusal("serve", "--port", 0, *flags, *more)
+        for word in ("--admin-key", "--admin-listen", "--open-admin"):
+            assert word in line, line
+
+
 @pytest.mark.parametrize(("flags", "warned"), [
-    (["--host", "0.0.0.0"], True),
+    (["--host", "0.0.0.0", "--open-admin"], True),
     (["--host", "0.0.0.0", "--admin-key", "hush"], False),
     (["--host", "0.0.0.0", "--admin-listen", "127.0.0.1:0"], False),
-    (["--admin-listen", "0.0.0.0:0"], True),
+    (["--admin-listen", "0.0.0.0:0", "--open-admin"], True),
     (["--admin-listen", "0.0.0.0:0", "--admin-key", "hush"], False),
+    (["--open-admin"], False),
 ])
 def test_open_admin_pages_are_warned_of(world, flags, warned):
     router = world.start("serve", "--port", 0, *flags)
@@ -226,7 +239,7 @@ def test_a_file_configures_the_router(world, tmp_path):
     router = world.start("serve", "--config", config)
     router.wait_for_port()
     assert '"' in router.log_text()
-    assert wire.ask(router.port, "POST", "/v1/other", b"{" + b" " * 2000 + b"}").status == 413
+    assert wire.ask(router.port, "POST", "/v1/score", b"{" + b" " * 2000 + b"}").status == 413
 
 
 # --- pages

@@ -31,7 +31,7 @@ def test_a_client_that_expects_100_is_told_to_go_on(router, tmp_path):
     body.write_text(json.dumps({"model": "mock-model", "input": "x" * 100_000}))
     out, said = curl("-H", "Expect: 100-continue", "--expect100-timeout", 50,
                      "--data-binary", f"@{body}", "-H", "Content-Type: application/json",
-                     f"{router.url}/v1/other")
+                     f"{router.url}/v1/score")
     assert json.loads(out)["bytes"] == body.stat().st_size
     assert "< HTTP/1.1 100 Continue" in said
     assert "< HTTP/1.1 200 OK" in said
@@ -39,7 +39,7 @@ def test_a_client_that_expects_100_is_told_to_go_on(router, tmp_path):
 
 def test_a_client_that_expects_100_is_refused_before_it_sends(router):
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
                         b"Content-Length: 999999999999\r\n\r\n")
         answer = connection.read_answer()
         assert answer.status == 413
@@ -50,7 +50,7 @@ def test_a_chunked_upload_is_taken(router, tmp_path):
     body = tmp_path / "body.json"
     body.write_text(json.dumps({"model": "mock-model", "input": "y" * 300_000}))
     out, _ = curl("-H", "Transfer-Encoding: chunked", "--data-binary", f"@{body}",
-                  "-H", "Content-Type: application/json", f"{router.url}/v1/other")
+                  "-H", "Content-Type: application/json", f"{router.url}/v1/score")
     assert json.loads(out)["bytes"] == body.stat().st_size
 
 
@@ -87,7 +87,7 @@ def test_pipelined_requests_are_answered_in_their_order(router):
             ask("POST", "/v1/chat/completions", wire.chat_body(max_tokens=1)) +
             ask("POST", "/v1/chat/completions", wire.chat_body(max_tokens=3, stream=True)) +
             ask("GET", "/v1/models") +
-            ask("POST", "/v1/other", {"model": "mock-model"}) +
+            ask("POST", "/v1/score", {"model": "mock-model"}) +
             ask("GET", "/nothing") +
             ask("POST", "/v1/completions", {"model": "mock-model", "max_tokens": 2}))
         assert connection.read_answer().json()["choices"][0]["message"]["content"] == "ada:0 "
@@ -102,7 +102,7 @@ def test_pipelined_requests_are_answered_in_their_order(router):
 
 def test_a_pipeline_is_answered_in_full_when_the_client_sends_no_more(router):
     """Many at once, so that requests lie across the edges of buffers."""
-    one = wire.request_bytes("POST", "/v1/other", {"model": "mock-model", "pad": "z" * 3001})
+    one = wire.request_bytes("POST", "/v1/score", {"model": "mock-model", "pad": "z" * 3001})
     with wire.Connection(router.port) as connection:
         connection.send(one * 50)
         for _ in range(50):
@@ -150,8 +150,8 @@ def test_head_has_the_headers_of_get_and_no_body(router, path):
 def test_a_target_may_be_absolute(router):
     out, _ = curl("-x", router.url, "http://some.where/v1/models")
     assert json.loads(out)["data"][0]["id"] == "mock-model"
-    answer = wire.ask(router.port, "POST", "http://localhost/v1/other?x=1", {"model": "mock-model"})
-    assert answer.json()["path"] == "/v1/other"
+    answer = wire.ask(router.port, "POST", "http://localhost/v1/score?x=1", {"model": "mock-model"})
+    assert answer.json()["path"] == "/v1/score"
 
 
 @pytest.mark.parametrize("method, path, status, allow", [

@@ -20,12 +20,14 @@ from chart.helm_chart import HelmChart
 from conftest import ROOT, run_fathom
 
 FOLDER = ROOT / "deploy/helm/fathom"
-CHART = HelmChart(FOLDER)
+CHART = HelmChart(FOLDER, {"secrets": {"adminKey": "admin"}})
+OPEN = {"secrets": {"adminKey": ""}, "admin": {"open": True}}
 ENGINES = ["vllm", "sglang", "tensorrt-llm"]
 SWITCHES = ["serviceMonitor", "prometheusRule", "doctor", "networkPolicy", "podDisruptionBudget"]
 # Options that the chart sets itself, or that are secrets.
 NOT_IN_CONFIG = {"host", "port", "admin-listen", "config", "print-config", "worker-urls", "model-path",
-                 "drain-timeout", "api-key", "admin-key", "api-keys-file", "kv-cache-block-size"}
+                 "drain-timeout", "api-key", "admin-key", "api-keys-file", "kv-cache-block-size", "admin-key-file",
+                 "open-admin", "admin-tls-cert", "admin-tls-key", "kv-events-bind-key"}
 
 # What each rendering is made of: files and maps, one above the other.
 EVERYTHING = {**{switch: {"enabled": True} for switch in SWITCHES},
@@ -53,6 +55,7 @@ SETS["vllm, eight ranks"] = [FOLDER / "values-vllm.yaml", EVERYTHING, RANKS]
 SETS["sglang, eight ranks"] = [FOLDER / "values-sglang.yaml", EVERYTHING, RANKS]
 SETS["only a router, keys and TLS"] = [ALONE, TLS]
 SETS["only a router, everything, keys and TLS"] = [EVERYTHING, ALONE, TLS]
+SETS["open admin routes"] = [OPEN]
 SETS["links to the pages"] = [{"prometheusRule": {"enabled": True, "docsUrl": "https://docs.example.com/fathom/"}}]
 SETS["vllm, further flags"] = [{"engine": {"extraArgs": ["--max-model-len=8192"]}}]
 
@@ -118,7 +121,7 @@ def test_keys_and_files_of_the_operator_reach_the_router():
 def test_the_notes_say_that_the_admin_pages_are_open_if_they_are():
     def notes(*values):
         return CHART.render(*values)["NOTES.txt"]
-    assert "no admin key" in notes() and "create secret generic" in notes()
+    assert "no admin key" in notes(OPEN) and "create secret generic" in notes(OPEN)
     assert "no admin key" not in notes(EVERYTHING) and "Authorization: Bearer" in notes(EVERYTHING)
     assert "https://fathom.llm.svc:8000/v1" in notes(ALONE, TLS) and "http://fathom.llm" in notes()
 
@@ -173,6 +176,7 @@ def test_the_schema_refuses_what_is_wrong(values, said):
     ({"engine": {"kind": "tensorrt-llm"}, "model": {"claim": ""}}, "no page that tokenizes"),
     ({"engine": {"kind": "tensorrt-llm", "dataParallelSize": 2}}, "dataParallelSize"),
     ({"engine": {"kind": "none"}}, "nothing to route to"),
+    ({"secrets": {"adminKey": ""}}, "any pod could add and remove workers"),
     ({"model": {"claim": ""}}, "model.claim"),
 ])
 def test_the_chart_refuses_what_would_fail_silently(values, said):

@@ -35,7 +35,7 @@ def options(service):
 def compose_config(text, folder):
     (folder / "compose.yaml").write_text(text)
     return subprocess.run(["docker-compose", "-f", folder / "compose.yaml", "config", "-q"], text=True,
-                          env={**os.environ, "MODELS": "/srv/models"}, capture_output=True,
+                          env={**os.environ, "MODELS": "/srv/models", "FATHOM_ADMIN_KEY": "boss"}, capture_output=True,
                           timeout=wire.PATIENCE, check=False)
 
 
@@ -75,10 +75,18 @@ def test_the_linter_sees_the_settings_of_the_engines(name, setting, finding, tmp
     assert f"[{finding}]" in run_fathom("lint", tmp_path).stdout
 
 
+def variables(service):
+    """What compose would set, where the operator has set what it asks for."""
+    return {name: re.sub(r"\$\{(\w+):\?.*\}", r"value of \1", value)
+            for name, value in service.get("environment", {}).items()}
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_router_s_settings_are_known_to_the_binary(name):
-    settings = run_fathom(*services(name)["fathom"]["command"], "--print-config")
+    router = services(name)["fathom"]
+    settings = run_fathom(*router["command"], "--print-config", env=variables(router))
     assert settings.returncode == 0, settings.stderr
+    assert ("FATHOM_ADMIN_KEY" in variables(router)) == (name != "mock"), "the engines reach the admin port"
     assert re.search(r"^kv-cache-block-size +0 +default", settings.stdout, re.MULTILINE)
 
 
@@ -137,7 +145,7 @@ def test_tensorrt_llm_has_one_router_and_the_options_file_that_it_names():
 def test_a_router_has_time_to_drain_and_the_image_of_this_version(name):
     router = services(name)["fathom"]
     assert router["image"] == "fathom:" + run_fathom("version").stdout.split()[1]
-    settings = run_fathom(*router["command"], "--print-config").stdout
+    settings = run_fathom(*router["command"], "--print-config", env=variables(router)).stdout
     drain = re.search(r"^drain-timeout +(\d+)s ", settings, re.MULTILINE).group(1)
     assert int(router["stop_grace_period"].removesuffix("s")) > int(drain)
 

@@ -64,11 +64,11 @@ def test_what_others_leave_behind_is_not_sent(context):
 def test_the_build_finds_its_sources(context):
     copied = [rest.split()[:-1] for name, rest in instructions()[0] if name == "COPY"]
     assert copied == [["."]]
-    cmake = subprocess.run(["cmake", "--preset", "release"], cwd=context, text=True, capture_output=True,
+    cmake = subprocess.run(["cmake", "--preset", "shipped"], cwd=context, text=True, capture_output=True,
                            timeout=wire.PATIENCE, check=False)
     assert cmake.returncode == 0, cmake.stderr
     # Without a compiler being started: a source that is missing is said all the same.
-    dry = subprocess.run(["ninja", "-C", "build/release", "-n", "fathom"], cwd=context, text=True,
+    dry = subprocess.run(["ninja", "-C", "build/shipped", "-n", "fathom"], cwd=context, text=True,
                          capture_output=True, timeout=wire.PATIENCE, check=False)
     assert dry.returncode == 0, dry.stdout
 
@@ -113,6 +113,7 @@ def test_it_listens_where_others_can_reach_it():
     assert settings.returncode == 0, settings.stderr
     assert re.search(r"^host +0\.0\.0\.0 ", settings.stdout, re.MULTILINE)
     assert re.search(rf"^port +{last('EXPOSE')} ", settings.stdout, re.MULTILINE)
+    assert re.search(r"^admin-listen +127\.0\.0\.1:8001 ", settings.stdout, re.MULTILINE)
     assert last("STOPSIGNAL") == "SIGTERM"
 
 

@@ -28,7 +28,7 @@ def wrong_calls(text, found_in=calls_in_page):
             wrong.append(f"{line}: fathom {command}")
             continue
         used = {word.partition("=")[0] for word in arguments if re.match(r"--[a-z]", word)}
-        known = program_flags()[command] | ({"--ops"} if command == "bench" else set())
+        known = program_flags()[command] | ({"--ops", "--json"} if command == "bench" else set())
         wrong += [f"{line}: fathom {command} {flag}" for flag in sorted(used - known)]
     return wrong
 
@@ -136,11 +136,17 @@ def refused_calls(text):
     return wrong
 
 
-def refused(arguments):
+def key_in(example):
+    """The admin key, where an example brings one in by the environment."""
+    lines = [line for line in example.splitlines() if not line.lstrip().startswith("#")]
+    return {"FATHOM_ADMIN_KEY": "s3cret"} if "FATHOM_ADMIN_KEY" in "\n".join(lines) else {}
+
+
+def refused(arguments, env=None):
     """What `fathom serve` has against its arguments. A file of the reader's machine is not on this one."""
     words = [word for at, word in enumerate(arguments)
              if not (word.startswith("--config") or arguments[at - 1] == "--config")]
-    tried = run_fathom(*words, "--print-config")
+    tried = run_fathom(*words, "--print-config", env=env)
     return [] if tried.returncode == 0 else [f"{shlex.join(arguments)}: {tried.stderr.strip()}"]
 
 
@@ -175,12 +181,12 @@ def refused_configurations(text, folder):
     return wrong
 
 
-def refusal_of(document, folder, where):
+def refusal_of(document, folder, where, env=None):
     if not is_configuration(document):
         return []
     file = folder / "fathom.yaml"
     file.write_text(yaml.safe_dump(document))
-    tried = run_fathom("serve", "--config", file, "--print-config")
+    tried = run_fathom("serve", "--config", file, "--print-config", env=env)
     return [] if tried.returncode == 0 else [f"{where}: {tried.stderr.strip()}"]
 
 
@@ -202,7 +208,7 @@ def embedded(value):
 def test_files_of_options_in_examples_are_accepted(path, tmp_path):
     assert [wrong for document in documents(path.read_text()) for part in embedded(document)
             if "apiVersion" not in part and "image" not in part
-            for wrong in refusal_of(part, tmp_path, path.name)] == []
+            for wrong in refusal_of(part, tmp_path, path.name, key_in(path.read_text()))] == []
 
 
 # --- arguments in examples
@@ -225,7 +231,7 @@ def as_words(value):
     return shlex.split(value) if isinstance(value, str) else [str(word) for word in value or []]
 
 
-def wrong_arguments(image, words):
+def wrong_arguments(image, words, env=None):
     if not re.search(r"(^|/)fathom(:|$)", image):
         script = " ".join(words[2:]) if words[1:2] in (["-c"], ["-ec"]) else shlex.join(words)
         return [wrong for _, command in simple_commands(script) for wrong in wrong_foreign_arguments(command)]
@@ -234,13 +240,13 @@ def wrong_arguments(image, words):
         return [f"no command: {words}"] if words else []
     used = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
     unknown = sorted(used - program_flags()[words[0]])
-    return unknown or (refused(words) if words[0] == "serve" and "$" not in shlex.join(words) else [])
+    return unknown or (refused(words, env) if words[0] == "serve" and "$" not in shlex.join(words) else [])
 
 
 @pytest.mark.parametrize("path", [path for path in DEPLOYED if path.suffix in (".yaml", ".yml")], ids=name_of)
 def test_arguments_in_examples_are_accepted(path):
     assert [wrong for document in documents(path.read_text()) for image, words in argument_lists(document)
-            for wrong in wrong_arguments(image, words)] == []
+            for wrong in wrong_arguments(image, words, key_in(path.read_text()))] == []
 
 
 # --- that these can fail
@@ -275,6 +281,7 @@ def test_right_command_lines_are_not_complained_about():
 
 
 def test_a_value_that_is_refused_is_noticed():
+    assert refused_calls(fenced("fathom serve --host 0.0.0.0"))
     assert refused_calls(fenced("fathom serve --router-mode round-robbin"))
     assert refused_calls(fenced("fathom serve --router-mode round-robin --model-path $FILES")) == []
 

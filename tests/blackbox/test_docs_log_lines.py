@@ -124,7 +124,7 @@ def test_log_lines_are_those_of_the_program(page):
 # --- from the log to the page
 
 # The commands that are no server say what is wrong where they are called.
-NOT_SERVING = re.compile(r"src/(mock|load|replay|doctor|lint)/|src/app/(mock|demo|bench|doctor|lint|listen|tokenize)")
+NOT_SERVING = re.compile(r"src/(lab|diagnose)/|src/cli/(mock|demo|bench|doctor|lint|listen|tokenize)")
 
 
 def warnings():

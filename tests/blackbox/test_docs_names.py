@@ -22,7 +22,7 @@ def variables():
     shown = "".join(run_fathom(command, "--help").stdout for command in program_flags())
     in_source = "".join(text for path, text in sources().items() if path.name == "options.cc")
     return set(re.findall(r"\b(?:FATHOM|DYN)_[A-Z0-9_]+", shown + in_source)) | foreign("variables") | {
-        name for name in re.findall(r"\bFATHOM_[A-Z_]+", (ROOT / "src/app/kv_simulation_test.cc").read_text())}
+        name for name in re.findall(r"\bFATHOM_[A-Z_]+", (ROOT / "src/lab/simulation/kv_simulation_test.cc").read_text())}
 
 
 def unknown_variables(text):
@@ -189,7 +189,7 @@ def unknown_codes(text):
 
 def unknown_statuses(text):
     """Exit statuses; those of HTTP have three digits and stand elsewhere."""
-    ours = set(re.findall(r"kExit\w+ = (\d+);", (ROOT / "src/app/command.h").read_text())) | {"124"}  # timeout's
+    ours = set(re.findall(r"kExit\w+ = (\d+);", (ROOT / "src/base/exit_status.h").read_text())) | {"124"}  # timeout's
     named = re.findall(r"\bexit(?:s with|ed with)?(?: status| code)?(?: is)? (\d+)", text)
     return sorted(set(named) - ours)
 
@@ -215,7 +215,7 @@ def test_much_is_looked_at():
     (unknown_metrics, "`kv_roter_decisions_total`", "`kv_router_block_size`, `vllm:prefix_cache_hits_total`"),
     (unknown_metrics, "`kv_router_food_*`", "fathom_worker_ready, fathom_room(x)"),
     (unknown_metrics, "`vllm:num_preemptions`", "`vllm:num_preemptions_total`"),
-    (unknown_metrics, 'rate(kv_router_rank_doubt{rank_id="1"}[5m])', 'kv_router_rank_doubt{rank="1", namespace="llm"}'),
+    (unknown_metrics, 'rate(kv_router_rank_doubt{rank_id="1"}[5m])', 'kv_router_rank_doubt{dp_rank="1", namespace="llm"}'),
     (unknown_headers, "`X-Fathom-Workers`", "`x-fathom-worker: 3`"),
     (unknown_causes, 'kv_router_rank_doubt{cause="no_event"}', "cause=no_events, cause=~\"churn|event_lag\""),
     (unknown_findings, "a.yaml:7: error: x [block-size-wrong]", "a.yaml:7: error: x [block-size-mismatch]"),

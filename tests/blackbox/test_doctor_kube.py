@@ -65,7 +65,7 @@ def test_the_fleet_of_a_namespace_is_looked_at(authority, tmp_path):
     assert "kube:pods/frontend-1/main" in text
     assert "kube:pods/web-1" not in text
     assert TOKEN not in text
-    assert "3 pods in namespace ml: 2 ready, 1 restarted, 1 killed for memory" in text
+    assert "3 pods in namespace ml: 2 ready, 1 restarted, 1 killed out of memory" in text
 
 
 def test_every_request_is_a_get_and_none_is_for_a_secret(authority, tmp_path):

@@ -139,7 +139,7 @@ def test_listening_measures_what_comes(world):
     busy.start()
     found = report("--worker", worker.url, "--listen", "2s")
     busy.join()
-    heard, = [t for s in found["sections"] for t in s["tables"] if t["title"] == "KV events, as heard"]
+    heard, = [t for s in found["sections"] for t in s["tables"] if t["title"] == "KV events received"]
     row = dict(zip(heard["columns"], [c["text"] if isinstance(c, dict) else c for c in heard["rows"][0]]))
     assert float(row["stored/s"]) > 0 and row["gaps"] == "0"
     assert row["sizes"] == "16"

@@ -60,7 +60,7 @@ def test_a_probe_of_a_healthy_fleet_finds_nothing_while_it_listens(mock, serve):
     router = serve("--router-mode", "kv", workers=engines(mock, 2))
     report, _ = probe(router, "--probe", 2, "--listen", "3s")
     assert report["findings"] == [], json.dumps(report["findings"])
-    heard, = [t for s in report["sections"] for t in s["tables"] if t["title"] == "KV events, as heard"]
+    heard, = [t for s in report["sections"] for t in s["tables"] if t["title"] == "KV events received"]
     assert any(float(row[3]) > 0 for row in heard["rows"]), "what the probe makes the engines store is heard"
 
 
@@ -69,7 +69,7 @@ def test_a_probe_makes_a_silent_engine_give_itself_away(mock, serve):
     report, _ = probe(router, "--probe", 2, "--listen", "6s")
     first = report["findings"][0]
     assert first["id"] == "no-events", json.dumps(report["findings"])
-    assert any("the router knew of 0" in line for line in first["evidence"]), first["evidence"]
+    assert any("the router predicted 0" in line for line in first["evidence"]), first["evidence"]
 
 
 def test_a_router_that_scatters_turns_is_found(mock, serve):
@@ -87,4 +87,4 @@ def test_a_model_that_nobody_has_is_said(cached):
     report = json.loads(done.stdout)
     chats = [entry for entry in report["sent"] if entry["target"].endswith("/completions")]
     assert sum(entry["times"] for entry in chats) == 1  # the first refusal ends it
-    assert "ended at 1 at once" in json.dumps(report)
+    assert "stopped at 1 conversations at once" in json.dumps(report)

@@ -54,7 +54,7 @@ def test_health_shows_what_each_engine_says(engine, simulated, serve):
     assert said["prefix_caching"] is (True if engine == "vllm" else None)
     assert set(said["load"]) == {"running", "waiting", "cache_usage"}
     assert said["report_age_seconds"] >= 0
-    router.wait_for_log(f"Worker says which engine it is.*{engine}")
+    router.wait_for_log(f"Worker identified.*{engine}")
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])

@@ -51,7 +51,7 @@ def test_a_stream_whose_worker_is_killed_ends_with_an_error(mock, serve):
     assert_broken_off(seen)
     assert stream.connection.ended()
     assert router.metric("fathom_broken_answers_total") == 1
-    assert "An answer broke off" in router.log_text()
+    assert "An answer ended before it was complete" in router.log_text()
 
 
 def test_a_stream_whose_worker_closes_it_ends_with_an_error(mock, serve):

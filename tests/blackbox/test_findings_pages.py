@@ -33,7 +33,7 @@ SYMPTOMS = {
 
 def catalogue():
     """(id, severity, part, title, name of the page) of each finding."""
-    text = (SOURCE / "findings/catalogue.cc").read_text()
+    text = (SOURCE / "diagnose/findings/catalogue.cc").read_text()
     rows = re.findall(r'\{k\w+, "([\w-]+)", k(\w+), k(\w+), "([^"]+)"(?:, "([\w-]+)")?\}', text)
     return [(name, severity.lower(), part.lower(), title, page or name)
             for name, severity, part, title, page in rows]
@@ -54,7 +54,7 @@ def fenced(page, language):
 
 
 def test_the_catalogue_is_read_whole():
-    declared = re.search(r"kFindingIds = (\d+);", (SOURCE / "findings/catalogue.h").read_text())[1]
+    declared = re.search(r"kFindingIds = (\d+);", (SOURCE / "diagnose/findings/catalogue.h").read_text())[1]
     assert len(catalogue()) == int(declared)
 
 
@@ -108,7 +108,7 @@ def test_a_page_with_a_block_size_to_set_says_what_it_must_match(page):
 
 def requests_of_the_program():
     """(server, method, path, when) of each request that the doctor may send."""
-    text = (SOURCE / "doctor/read_only_client.cc").read_text()
+    text = (SOURCE / "diagnose/doctor/read_only_client.cc").read_text()
     return re.findall(r'ReadOnlyRequest\{ServerKind::k(\w+), "(\w+)", "([^"]+)", When::k(\w+)\}', text)
 
 
@@ -139,7 +139,7 @@ def test_the_role_allows_what_is_read_and_no_more():
     role, = (yaml.safe_load(block) for block in fenced(DOCTOR, "yaml"))
     allowed = {(group, resource): set(rule["verbs"]) for rule in role["rules"]
                for group in rule["apiGroups"] for resource in rule["resources"]}
-    text = (SOURCE / "doctor/kube_look.cc").read_text()
+    text = (SOURCE / "diagnose/doctor/kube_look.cc").read_text()
     read = set(re.findall(r'\{"([\w.-]*)", "v\w+", "(\w+)", "\w+"\}', text))
     assert len(read) > 5
     assert set(allowed) == read | {("", "pods/log")}
@@ -150,9 +150,9 @@ def test_the_json_on_the_page_has_the_keys_of_the_program():
     example, = (json.loads(block) for block in fenced(DOCTOR, "json"))
 
     def keys(file):
-        return set(re.findall(r'Key\("(\w+)"\)', (SOURCE / "findings" / file).read_text()))
+        return set(re.findall(r'Key\("(\w+)"\)', (SOURCE / "diagnose/findings" / file).read_text()))
     finding, = example["findings"]
     fix, = finding["fixes"]
     assert set(finding) | set(fix) == keys("finding_json.cc")
     assert set(example) <= keys("report_json.cc") | set(
-        re.findall(r'AppendArray\(json, "(\w+)"', (SOURCE / "findings/report_json.cc").read_text()))
+        re.findall(r'AppendArray\(json, "(\w+)"', (SOURCE / "diagnose/findings/report_json.cc").read_text()))

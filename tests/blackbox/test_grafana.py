@@ -117,9 +117,9 @@ def test_most_families_are_shown():
 # --- Prometheus itself
 
 # Nothing is wrong, nobody waits, and prompts are ids already.
-EMPTY_WHEN_HEALTHY = {"Doubts: worker {{worker}} rank {{rank}}: {{cause}}",
-                      "Time in the queue: half", "Time in the queue: 9 of 10", "Time in the queue: 99 of 100",
-                      "Time to tokenize, 95 of 100: here", "Time to tokenize, 95 of 100: an engine"}
+EMPTY_WHEN_HEALTHY = {"Doubts: worker {{worker}} rank {{dp_rank}}: {{cause}}",
+                      "Time in the queue: p50", "Time in the queue: p90", "Time in the queue: p99",
+                      "Tokenization time, p95: in the router", "Tokenization time, p95: by an engine"}
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_a_healthy_fleet_fills_every_panel(world, prometheus):
                 return False
         eventually(up, "Prometheus has looked at the router")
         eventually(lambda: empty() <= EMPTY_WHEN_HEALTHY, "every panel has something to show")
-        trusted = plain(dict(TARGETS)["Ranks that are trusted: "], "10s")
+        trusted = plain(dict(TARGETS)["Trusted ranks: "], "10s")
         eventually(lambda: [float(value) for value in value_of(ask(trusted))] == [1], "all ranks are trusted")
     finally:
         over.set()

@@ -62,7 +62,7 @@ def test_a_hostile_request_is_refused_byte_by_byte_too(router, path):
 
 
 def test_a_hostile_request_behind_a_good_one_is_refused_alone(router, worker):
-    good = wire.request_bytes("POST", "/v1/other", {"model": "mock-model"})
+    good = wire.request_bytes("POST", "/v1/score", {"model": "mock-model"})
     bad = (ROOT / "tests/corpus/hostile_requests/head-content-length-and-chunked.http").read_bytes()
     before = worker.stats()["requests"]
     with wire.Connection(router.port) as connection:
@@ -111,7 +111,7 @@ def garbage(dice):
     """Noise, or a request that something has happened to."""
     if dice.random() < 0.3:
         return dice.randbytes(dice.randrange(1, 400))
-    text = bytearray(wire.request_bytes("POST", "/v1/other", {"model": "mock-model"}))
+    text = bytearray(wire.request_bytes("POST", "/v1/score", {"model": "mock-model"}))
     for _ in range(dice.randrange(1, 6)):
         at = dice.randrange(len(text))
         damage = dice.randrange(3)

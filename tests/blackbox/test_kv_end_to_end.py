@@ -58,10 +58,9 @@ def complete(known, prompt, **fields):
     return answer.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
-def settle(known):
+def settle(known, patience):
     """Waits until the router knows everything that the engine has done so far: events come in
     order, so a prompt that is new now is known last. If its own event is lost, another one is."""
-    patience = 0.2
     while True:
         first = 500_000 + 100 * next(fresh)
         prompt = list(range(first, first + 3 * BLOCK + 1))
@@ -86,11 +85,11 @@ def prompts():
     yield [100 * 7 + j for j in range(1, 30)]
 
 
-def judge(known, asked, exact=True, **fields):
+def judge(known, asked, exact=True, patience=0.2, **fields):
     """How many prompts found something."""
     hits = 0
     for prompt in asked:
-        settle(known)
+        settle(known, patience)
         predicted = known.lookup(prompt, salt=fields.get("cache_salt"))
         found = complete(known, prompt, **fields)
         assert predicted == found if exact else predicted <= found, (prompt, known.state())
@@ -150,7 +149,8 @@ def test_batches_that_are_lost_never_make_the_router_claim_more_than_there_is(ra
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
 def test_an_engine_that_restarts(rank_of, engine):
     known = rank_of(engine=engine, kv_restart_after=8)
-    assert judge(known, [*prompts(), *prompts()]) >= 3
+    # A second prompt of settle() could be the eighth batch, and the engine restart behind it.
+    assert judge(known, [*prompts(), *prompts()], patience=wire.PATIENCE / 4) >= 3
     assert known.state()["restarts"] + known.state()["resets"] >= 1
 
 

@@ -308,12 +308,6 @@ def test_admin_pages_ask_for_their_key(mock, serve, elsewhere):
     assert router.chat().status == 200  # requests need no admin key
 
 
-def test_an_open_admin_page_on_every_interface_is_warned_about(world):
-    router = world.start("serve", "--host", "0.0.0.0", "--port", 0)
-    router.wait_for_log("--admin-key")
-    router.wait_for_log("No workers are configured")
-
-
 def test_pages_answer_without_workers(serve):
     router = serve()
     assert router.get("/live").status == 200

@@ -22,25 +22,25 @@ def test_a_body_that_is_too_long_is_refused_by_its_length(mock, serve):
     worker = mock()
     router = serve("--max-body-size", "64KiB", workers=[worker])
     body = b'{"model":"mock-model","input":"' + b"x" * 65536 + b'"}'
-    answer = wire.ask(router.port, "POST", "/v1/other", body)
+    answer = wire.ask(router.port, "POST", "/v1/score", body)
     assert answer.status == 413
     assert answer.error["code"] == "request_too_large"
     assert worker.stats()["requests"] == 0
-    assert wire.ask(router.port, "POST", "/v1/other", body[:31] + b'"}').status == 200
+    assert wire.ask(router.port, "POST", "/v1/score", body[:31] + b'"}').status == 200
 
 
 def test_a_body_of_exactly_the_limit_passes(mock, serve):
     router = serve("--max-body-size", "64KiB", workers=[mock()])
     body = b'{"a":"' + b"x" * (65536 - 8) + b'"}'
-    assert wire.ask(router.port, "POST", "/v1/other", body).json()["bytes"] == 65536
-    assert wire.ask(router.port, "POST", "/v1/other", body + b" ").status == 413
+    assert wire.ask(router.port, "POST", "/v1/score", body).json()["bytes"] == 65536
+    assert wire.ask(router.port, "POST", "/v1/score", body + b" ").status == 413
 
 
 @pytest.mark.parametrize("piece", [1000, 100_000])
 def test_a_chunked_body_that_is_too_long_is_refused(mock, serve, piece):
     router = serve("--max-body-size", "64KiB", workers=[mock()])
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         sent = 0
         while sent <= 65536:
             connection.send(b"%x\r\n%s\r\n" % (piece, b" " * piece))
@@ -53,13 +53,13 @@ def test_a_chunked_body_that_is_too_long_is_refused(mock, serve, piece):
 def test_a_body_of_300_mb_is_refused_before_it_is_sent(mock, serve):
     router = serve(workers=[mock()])
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: 300000000\r\n\r\n")
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 300000000\r\n\r\n")
         answer = connection.read_answer()
         assert answer.status == 413
         assert "300000000" in answer.error["message"]
     # A client that sends without listening first gets to read the answer too.
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: 300000000\r\n\r\n" +
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 300000000\r\n\r\n" +
                         b"x" * 8 * MB)
         assert connection.read_answer().status == 413
 
@@ -77,7 +77,7 @@ def test_a_body_of_300_mb_passes_in_about_one_copy(engine, serve, framing):
     with wire.Connection(router.port) as connection:
         chunked = framing == "chunked"
         kind = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {size}"
-        connection.send(f"POST /v1/other HTTP/1.1\r\nHost: x\r\n{kind}\r\n\r\n".encode())
+        connection.send(f"POST /v1/score HTTP/1.1\r\nHost: x\r\n{kind}\r\n\r\n".encode())
         for part in pieces:
             connection.send(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
         if chunked:
@@ -233,7 +233,7 @@ def test_a_client_that_stops_in_its_body_is_cut_off(mock, serve, framing):
     worker = mock()
     router = serve("--body-timeout", "300ms", workers=[worker])
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\n" + framing + b"\r\n\r\n")
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\n" + framing + b"\r\n\r\n")
         connection.send(b'100\r\n{"a"' if b"chunked" in framing else b'{"a"')
         assert_cut_off(connection)
     assert worker.stats()["requests"] == 0
@@ -243,7 +243,7 @@ def test_a_client_that_dribbles_its_body_is_cut_off(mock, serve):
     """A byte now and then is no progress."""
     router = serve("--body-timeout", "500ms", workers=[mock()])
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{")
         assert_cut_off(connection, dribble=b" ")
 
 
@@ -251,7 +251,7 @@ def test_a_client_that_takes_its_time_with_much_is_not_cut_off(mock, serve):
     router = serve("--body-timeout", "500ms", workers=[mock()])
     pieces = [b'{"a":"'] + [b"x" * 100_000] * 20 + [b'"}']
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" %
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" %
                         sum(map(len, pieces)))
         for piece in pieces:
             connection.send(piece)
@@ -365,6 +365,6 @@ def test_a_client_that_leaves_in_its_body_bothers_no_worker(mock, serve):
     worker = mock()
     router = serve(workers=[worker])
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/other HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        connection.send(b"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
     assert router.chat().status == 200
     assert worker.stats()["requests"] == 1

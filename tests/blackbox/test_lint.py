@@ -74,8 +74,23 @@ def test_prints_what_why_fix_and_page():
     assert re.fullmatch(r"\S+endpoint-connects\.sh:2: error: .* \[endpoint-connects\]", first), first
     assert [line.split()[0] for line in rest[:3]] == ["why:", "fix:", "docs:"], rest
     assert "\x1b" not in done.stdout
-    page = rest[2].split()[1]
-    assert page == "docs/runbooks/endpoint-connects.md"
+    assert rest[2].split(None, 1)[1] == "fathom docs endpoint-connects"
+
+
+@pytest.mark.parametrize("url", ["https://wiki/fathom", "https://wiki/fathom/"])
+def test_links_to_pages_below_the_docs_url(url):
+    file = FIXTURES / "bad/endpoint-connects.sh"
+    done = lint(file, "--docs-url", url)
+    assert done.returncode == 1
+    assert re.search(r"docs: https://wiki/fathom/runbooks/endpoint-connects\.md$", done.stdout, re.MULTILINE)
+    found, = json.loads(lint(file, "--docs-url", url, "--format", "json").stdout)["findings"]
+    assert found["docs"] == "https://wiki/fathom/runbooks/endpoint-connects.md"
+
+
+def test_a_docs_url_without_a_scheme_is_refused():
+    done = lint(FIXTURES / "bad/endpoint-connects.sh", "--docs-url", "wiki/fathom")
+    assert done.returncode == 78
+    assert "--docs-url" in done.stderr and "https://" in done.stderr
 
 
 def test_says_that_clean_files_are_clean():

@@ -342,13 +342,13 @@ def test_sglang_is_asked_too(publish, listen, worker):
     assert engine.await_subscriber() == b"sg"
     engine.send(1, batch(CLEARED))
     assert "seq 1  cleared" in listener.end()
-    assert "SGLang says where its events are" in listener.notes
+    assert "SGLang reports where its events are" in listener.notes
 
 
 @pytest.mark.parametrize("pages,problem", [
     ({"/kv_event_sources": {"0": {"enable_kv_cache_events": False}}}, "vLLM's KV events are off"),
     ({"/server_info": {"kv_events": None, "kv_events_config": None}}, "SGLang's KV events are off"),
-    ({"/kv_event_sources": {"0": {"endpoint": "tcp://*:99999"}}}, "'tcp://*:99999' is no endpoint"),
+    ({"/kv_event_sources": {"0": {"endpoint": "tcp://*:99999"}}}, "'tcp://*:99999' is not an endpoint"),
     ({"/kv_event_sources": "garbage"}, "/kv_event_sources: "),
 ])
 def test_a_worker_without_events_is_said(worker, pages, problem):
@@ -446,9 +446,9 @@ def test_nothing_within_the_wait_is_a_failure_with_a_hint(publish):
 
 
 @pytest.mark.parametrize("args,problem", [
-    ([], "what to listen to is missing"),
-    (["worker:5557"], "'worker:5557' is no endpoint"),
-    (["tcp://*:5557"], "--bind tcp://*:5557 waits for engines"),
+    ([], "no endpoint given"),
+    (["worker:5557"], "'worker:5557' is not an endpoint"),
+    (["tcp://*:5557"], "--bind tcp://*:5557 to wait for engines"),
     (["tcp://worker"], "must be tcp://HOST:PORT"),
     (["tcp://worker:99999"], "must be tcp://HOST:PORT"),
     (["http://a b"], "http"),

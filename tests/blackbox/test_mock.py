@@ -307,7 +307,7 @@ def test_the_router_gives_up_the_silent_streams_of_a_worker_that_left(mock, serv
     stream = wire.Stream(router.port, max_tokens=10_000)
     seen = [stream.next() for _ in range(3)]
     worker.signal(signal.SIGTERM)
-    worker.wait_for_log("leaving how=silent")
+    worker.wait_for_log("shutting down how=silent")
     eventually(lambda: router.health()["workers_ready"] == 0, "the listener is closed")
     seen += stream.rest()
     assert "[DONE]" not in seen
@@ -320,7 +320,7 @@ def test_silent_streams_stay_open_until_the_worker_is_killed(simulated):
     stream = wire.Stream(worker.port, max_tokens=10_000)
     stream.next()
     worker.signal(signal.SIGTERM)
-    worker.wait_for_log("leaving how=silent")
+    worker.wait_for_log("shutting down how=silent")
     eventually(lambda: refuses(worker.port), "the listener is closed")
     assert falls_silent(stream.connection)
     worker.kill()
@@ -332,7 +332,7 @@ def test_an_aborting_worker_finishes_what_it_has_and_exits(simulated):
     stream = wire.Stream(worker.port, max_tokens=60)
     seen = [stream.next() for _ in range(3)]
     worker.signal(signal.SIGTERM)
-    worker.wait_for_log("leaving how=abort")
+    worker.wait_for_log("shutting down how=abort")
 
     def aborted():
         answer = worker.chat(max_tokens=5).json()
@@ -353,7 +353,7 @@ def test_the_router_retries_what_a_leaving_worker_aborts(simulated, serve):
     stream = wire.Stream(leaving.port, max_tokens=300)  # keeps it alive
     stream.next()
     leaving.signal(signal.SIGTERM)
-    leaving.wait_for_log("leaving how=abort")
+    leaving.wait_for_log("shutting down how=abort")
     for _ in range(6):
         answer = router.chat(max_tokens=8).json()
         assert answer["choices"][0]["finish_reason"] == "length"

@@ -388,12 +388,15 @@ def test_a_restart_empties_the_cache_and_begins_at_zero(simulated, subscribe):
     assert complete(worker, prompt) == 0
     assert complete(worker, prompt + list(range(50, 60))) == 20
     assert complete(worker, prompt) == 0, "nothing is left"
-    messages = events.messages(3)
-    assert [sequence for _, sequence, _ in messages] == [0, 1, 0]
-    cache = Cache([messages[2][2]])
+    assert [sequence for _, sequence, _ in events.messages(2)] == [0, 1]
+    # A subscriber that is slow to come back has missed what was published since, as with an engine.
+    first, = replay(local(told["replay_endpoint"]), 0)
+    assert sequences([first]) == [0]
+    cache = Cache([msgpack.unpackb(first[-1], strict_map_key=False)])
     assert complete(worker, prompt) == cache.depth(prompt) == 16
     assert sources(worker)["0"] == told
-    assert sequences(replay(local(told["replay_endpoint"]), 0))[0] == 0
+    # It may have missed the first of them, but they do not go on where the engine before it ended.
+    assert all(sequence < 2 for _, sequence, _ in events.messages())
 
 
 # --- polling
@@ -431,7 +434,7 @@ def test_polled_events_show_a_gap_in_their_ids(simulated):
 
 
 @pytest.mark.parametrize("flags,problem", [
-    (["--wire", "0.8"], "vllm has had KV events that can be followed since 0.9.0 only"),
+    (["--wire", "0.8"], "vllm publishes usable KV events only since 0.9.0"),
     (["--wire", "latest"], "'latest' is not a version of vllm"),
     (["--engine", "sglang", "--wire-hashes", "bytes"], "only vllm 0.10.2 and later"),
     (["--engine", "trtllm", "--wire", "1.0"], "trtllm has poll and stream"),

@@ -278,7 +278,7 @@ def test_metrics_count_prompts_hits_and_recomputation_in_the_same_words(engine, 
 # --- the page and the options
 
 @pytest.mark.parametrize("faults,message", [
-    ({"gremlins": 1}, "gremlins: no such fault; there are prompt_fault, "),
+    ({"gremlins": 1}, "gremlins: no such fault; known faults: prompt_fault, "),
     ({"prompt_fault": "eos"}, "prompt_fault must be one of none, bos, template, vocabulary"),
     ({"kv_delay": "1s"}, "kv_delay must be a number of seconds up to an hour"),
     ([], "the faults must be a JSON object"),

@@ -101,6 +101,7 @@ def purge(with_user):
 @pytest.fixture
 def installed(package):
     with machine_for_itself():
+        as_root("dpkg", "--configure", "-a")  # what a killed run did not end; apt-get refuses to work before
         if is_of_a_test():
             purge(with_user=True)
         if reason := why_not_installed():

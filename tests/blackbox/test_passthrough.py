@@ -42,8 +42,8 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
 def test_a_body_arrives_byte_for_byte(router, worker, body):
-    routed = wire.ask(router.port, "POST", "/v1/some/new/route?and=query", body)
-    direct = wire.ask(worker.port, "POST", "/v1/some/new/route?and=query", body)
+    routed = wire.ask(router.port, "POST", "/v1/images/some/new/route?and=query", body)
+    direct = wire.ask(worker.port, "POST", "/v1/images/some/new/route?and=query", body)
     assert routed.status == 200
     assert routed.json() == direct.json()
     assert routed.json()["bytes"] == len(body)
@@ -197,7 +197,7 @@ def test_an_answer_without_a_body_is_passed_on(engine, serve):
     router = serve(workers=[fake])
     with wire.Connection(router.port) as connection:
         for _ in range(2):
-            connection.request("POST", "/v1/other", {})
+            connection.request("POST", "/v1/score", {})
             assert connection.read_answer().status == 204
 
 
@@ -215,7 +215,7 @@ def test_an_answer_that_comes_before_the_body_was_taken_is_passed_on(serve):
     fake = Hasty(answer)
     try:
         router = serve("--idle-timeout", "5s", workers=[fake])
-        got = wire.ask(router.port, "POST", "/v1/other", {"a": "x" * 30_000_000})
+        got = wire.ask(router.port, "POST", "/v1/score", {"a": "x" * 30_000_000})
         assert (got.status, got.body) == (413, b'{"error":"too long"}')
     finally:
         fake.stop()

@@ -38,7 +38,7 @@ def test_the_picture_is_what_the_demo_shows_today():
 
 
 def test_the_readme_names_the_times_of_its_picture():
-    shown = re.search(r"kv ([\d.]+ ms), round-robin ([\d.]+ ms)", " ".join(words(PICTURE.read_text())))
+    shown = re.search(r"kv ([\d.]+ ms) \(n=\d+\), round-robin ([\d.]+ ms)", " ".join(words(PICTURE.read_text())))
     assert shown, "the picture has no line that compares"
     assert f"after {shown[1]} instead of {shown[2]}" in README
 

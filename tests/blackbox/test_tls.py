@@ -176,6 +176,34 @@ def test_sighup_reloads_the_certificate(mock, serve, authority, tmp_path):
     assert router.chat(max_tokens=1).status == 200
 
 
+def test_admin_pages_speak_tls_with_a_certificate_of_their_own(mock, serve, authority, pair, tmp_path):
+    files = (tmp_path / "cert.pem", tmp_path / "key.pem")
+
+    def install(name):
+        for file, content in zip(files, authority.issue(name)):
+            file.write_bytes(content.read_bytes())
+
+    def name_on(port):
+        with wire.Connection(port, tls=authority.client()) as connection:
+            return dict(part[0] for part in connection.socket.getpeercert()["subject"])["commonName"]
+
+    install("pages")
+    router = serve("--admin-listen", "127.0.0.1:0", "--admin-tls-cert", files[0], "--admin-tls-key", files[1],
+                   workers=[mock()])
+    admin = int(router.wait_for_log(r"Admin pages.*127\.0\.0\.1:(\d+)").group(1))
+    assert len(wire.get(admin, "/workers", tls=authority.client()).json()["workers"]) == 1
+    assert router.chat().status == 200  # the main port speaks plain HTTP
+    assert name_on(admin) == "pages"
+    install("pages again")
+    router.signal(signal.SIGHUP)
+    eventually(lambda: name_on(admin) == "pages again", "the new certificate is served")
+    both = serve(*tls_flags(pair), "--admin-listen", "127.0.0.1:0", tls=authority.client())
+    admin = int(both.wait_for_log(r"Admin pages.*127\.0\.0\.1:(\d+)").group(1))
+    assert wire.get(admin, "/workers").status == 200  # only where it is asked for
+    done = run_fathom("serve", "--port", 0, "--admin-tls-cert", files[0], "--admin-tls-key", files[1])
+    assert done.returncode == 78 and "--admin-listen" in done.stderr
+
+
 def test_sighup_without_tls_is_nothing(mock, serve):
     router = serve(workers=[mock()])
     router.signal(signal.SIGHUP)
@@ -200,7 +228,7 @@ def test_a_worker_over_tls_is_verified_with_its_authority(engine, serve, authori
     for _ in range(3):
         assert router.chat().json() == {"ok": 1}
     big = {"model": "mock-model", "pad": "x" * 2_000_000}
-    assert wire.ask(router.port, "POST", "/v1/other", big).status == 200
+    assert wire.ask(router.port, "POST", "/v1/score", big).status == 200
     assert fake.requests[-1].size > 2_000_000
 
 
@@ -255,7 +283,7 @@ def test_requests_need_a_key_when_keys_are_set(mock, serve, tmp_path):
         assert router.get(page).status == 200
 
 
-@pytest.mark.parametrize("target, status", [("/v1/other", 401), ("/v1/models", 405),
+@pytest.mark.parametrize("target, status", [("/v1/score", 401), ("/v1/models", 405),
                                             ("/workers", 401), ("/live", 405), ("/nothing", 404)])
 def test_a_client_without_a_key_cannot_make_the_router_hold_its_body(serve, target, status):
     router = serve("--api-key", "one", "--admin-key", "boss", "--body-timeout", "3s")

@@ -13,7 +13,7 @@ MESSAGES = [{"role": "user", "content": "hi"}]
 
 # What jinja2 has and no model's template is known to use: refused when the template is read, by name.
 NOT_SUPPORTED = {
-    "{{ 0x1f }}": "numbers",
+    "{{ 0x1f }}": "a number must be decimal",
     "{{ 'upper' is filter }}": "'filter'",
     "{{ 'odd' is test }}": "'test'",
     "{{ {1: 2} | tojson }}": "key",

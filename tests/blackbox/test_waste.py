@@ -80,9 +80,9 @@ def test_prefixes_that_load_kept_from_use_are_counted_as_the_engines_count_them(
     prefixes = [ids(number, 8) for number in range(1, 9)]
     rng = random.Random(2)
     # With a high temperature the choice is as good as random: most prefixes are had elsewhere.
-    wish = {"x-fathom-routing": "router_temperature=10"}
+    override = {"x-fathom-routing": "router_temperature=10"}
     for number in range(200):
-        complete(router, rng.choice(prefixes) + [number + 1], wish)
+        complete(router, rng.choice(prefixes) + [number + 1], override)
         settle(router)
     theirs = agree(router, fleet)
     assert wasted(router, cause="load") > 0.9 * theirs
@@ -117,7 +117,7 @@ def test_a_rank_that_is_away_is_told_from_one_that_is_busy(world):
     assert wasted(router, cause="excluded") == len(prefix)
 
 
-def test_a_wish_that_leads_away_from_the_cache_is_named(world):
+def test_an_override_that_leads_away_from_the_cache_is_named(world):
     worker = world.mock(**{**QUICK, "dp_size": 2})
     router = world.serve(*ROUTER, workers=[worker])
     follow(router, 2)
@@ -125,7 +125,7 @@ def test_a_wish_that_leads_away_from_the_cache_is_named(world):
     seed(router, worker, prefix, rank=0)
     answer = complete(router, prefix + [1], {"x-data-parallel-rank": "1"})
     eventually(lambda: decision_of(router, answer)["wasted_tokens"] is not None, "its outcome is known")
-    assert decision_of(router, answer)["wasted_tokens"] == {"wish": len(prefix)}
+    assert decision_of(router, answer)["wasted_tokens"] == {"override": len(prefix)}
 
 
 def test_a_restarted_engine_takes_what_it_held_with_it(world):
@@ -149,11 +149,11 @@ def test_what_late_events_cost_is_counted_as_lag(world):
     eventually(lambda: all(rank["trust"] == "trusted" for e in router.health()["workers"] for rank in e["ranks"]),
                "both speak, late as they are")
     time.sleep(1)  # until requests know it as well
-    wish = {"x-fathom-routing": "router_temperature=10"}
+    override = {"x-fathom-routing": "router_temperature=10"}
     before, theirs_before = wasted(router, cause="lag"), fleet.recomputed()
     for number in range(1, 31):
-        complete(router, ids(number, 8) + [1], wish)
-        complete(router, ids(number, 8) + [2], wish)
+        complete(router, ids(number, 8) + [1], override)
+        complete(router, ids(number, 8) + [2], override)
     theirs = fleet.recomputed() - theirs_before
     assert theirs > 0
     assert abs(wasted(router, cause="lag") - before - theirs) <= 0.01 * theirs

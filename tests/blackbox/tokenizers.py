@@ -20,7 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from conftest import FATHOM, clean_environment
 
 NODE = Path(__file__).parent / "node"
-PATIENCE = 120  # seconds for a batch; a sanitizer build on a busy machine is slow
+PATIENCE = 120  # seconds for fifty answers; a sanitizer build on a busy machine is slow
 MODELS = ["llama3_1", "qwen2_5", "qwen3", "deepseek_v3", "gemma2", "mistral_nemo"]
 
 
@@ -93,10 +93,19 @@ class Lines:
             self.popen = self._open()
         lines = "".join(json.dumps(question, ensure_ascii=False) + "\n" for question in questions)
         self.count = len(questions)
-        self.watchdog = threading.Timer(PATIENCE, self.popen.kill)
-        self.watchdog.start()
+        self._watch()
         self.writer = threading.Thread(target=self._write, args=[lines.encode()])
         self.writer.start()
+
+    def _watch(self):
+        self.watchdog = threading.Timer(PATIENCE, self.popen.kill)
+        self.watchdog.start()
+
+    def _answer(self, number):
+        if number % 50 == 49:
+            self.watchdog.cancel()
+            self._watch()
+        return self.popen.stdout.readline()
 
     def _write(self, data):
         try:
@@ -108,7 +117,7 @@ class Lines:
             pass
 
     def finish(self):
-        answers = [self.popen.stdout.readline() for _ in range(self.count)]
+        answers = [self._answer(number) for number in range(self.count)]
         self.watchdog.cancel()
         self.writer.join()
         if self.each_time:

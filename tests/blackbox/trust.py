@@ -6,7 +6,7 @@ import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from conftest import ROOT, run_fathom
+from conftest import run_fathom
 from choices import BLOCK, QUICK, body_of, follow, ids
 from wire import ask, eventually
 
@@ -107,13 +107,13 @@ def check_doubt(router, worker, cause, evidence, fix, rank=0):
     assert line["cause"] == cause and line["url"] == worker.url
     assert re.search(evidence, line["evidence"]) and re.search(fix, line["fix"]), line
     assert "cost_tokens" in line
-    assert line["docs"] == entry["docs"] == f"docs/runbooks/{cause.replace('_', '-')}.md"
-    assert (ROOT / line["docs"]).is_file()
+    assert line["docs"] == entry["docs"] == f"fathom docs {cause.replace('_', '-')}"
+    assert run_fathom(*line["docs"].split()[1:]).returncode == 0
     assert router.health()["status"] == "degraded"
     worker_id = router.worker_id(worker)
-    assert router.metric("kv_router_rank_trust", worker=worker_id, rank=str(rank), state="doubted") == 1
-    assert router.metric("kv_router_rank_trust", worker=worker_id, rank=str(rank), state="trusted") == 0
-    assert router.metric("kv_router_rank_doubt", worker=worker_id, rank=str(rank), cause=cause) == 1
+    assert router.metric("kv_router_rank_trust", worker=worker_id, dp_rank=str(rank), state="doubted") == 1
+    assert router.metric("kv_router_rank_trust", worker=worker_id, dp_rank=str(rank), state="trusted") == 0
+    assert router.metric("kv_router_rank_doubt", worker=worker_id, dp_rank=str(rank), cause=cause) == 1
     assert router.metric("kv_router_trust_changes_total", state="doubted", cause=cause) == 1
     check_doctor(router, worker, cause, evidence, fix)
 

@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def error(self):
-        """The error object, which must have exactly OpenAI's members."""
+        """The error object, which must have exactly OpenAI's members; a renamed code has its former name beside it."""
         error = self.json()["error"]
         assert set(error) == {"message", "type", "param", "code"}, error
         assert isinstance(error["message"], str) and error["message"], error

@@ -75,14 +75,16 @@ def merged(below, above):
 
 
 class HelmChart:
-    def __init__(self, folder):
+    def __init__(self, folder, usual=None):
+        """`usual`: values that all renderings have, unless others stand above them."""
         self.folder = folder
+        self.usual = usual or {}
         self.about = yaml.safe_load((folder / "Chart.yaml").read_text())
         self.schema = json.loads((folder / "values.schema.json").read_text())
 
     def values(self, *above):
         """The chart's own with others above them, each a path or a map; refused if the schema does."""
-        values = yaml.safe_load((self.folder / "values.yaml").read_text())
+        values = merged(yaml.safe_load((self.folder / "values.yaml").read_text()), self.usual)
         for layer in above:
             values = merged(values, layer if isinstance(layer, dict) else yaml.safe_load(layer.read_text()))
         jsonschema.Draft7Validator(self.schema).validate(values)

@@ -1,4 +1,4 @@
-{{/* Images that the flags below are those of. */}}
+{{/* The images that the flags below belong to. */}}
 {{- define "fathom.engineImage" -}}
 {{- $images := dict "vllm" "vllm/vllm-openai:v0.32.0" "sglang" "lmsysorg/sglang:v0.5.23" "tensorrt-llm" "nvcr.io/nvidia/tensorrt-llm/release:1.1.0" }}
 {{- .Values.engine.image | default (get $images .Values.engine.kind) }}
@@ -9,9 +9,9 @@
 {{- end }}
 
 {{/*
-Rank r takes the port plus r, for events and for replay: a hundred apart there is room for a hundred ranks. With *
-it binds; vLLM would connect to 0.0.0.0, and publish to nobody. --shutdown-timeout is there since vLLM 0.18: an
-older one refuses to start with it.
+Rank r takes the port plus r, for events and for replay: 100 ports apart leaves room for 100 ranks. With * it binds;
+with 0.0.0.0 vLLM would connect, and no router gets its events. --shutdown-timeout exists since vLLM 0.18: an older
+vLLM refuses to start with it.
 */}}
 {{- define "fathom.vllmCommand" -}}
 command: ["vllm", "serve"]
@@ -30,7 +30,7 @@ args:
 
 {{/*
 Several ranks without --enable-dp-attention need an SGLang that has its pull request 29211 (June 2026). Older ones
-bind all ranks to one port, and die: zmq.error.ZMQError: Address already in use.
+bind all ranks to one port and exit: zmq.error.ZMQError: Address already in use.
 */}}
 {{- define "fathom.sglangCommand" -}}
 command: ["python3", "-m", "sglang.launch_server"]
@@ -42,14 +42,14 @@ args:
   - --tp-size={{ .Values.engine.tensorParallelSize }}
   - --dp-size={{ .Values.engine.dataParallelSize }}
   - --kv-events-config={"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5657"}
-  # SGLang's own page: with its default of 1 there would be a KV event for every token. Fathom asks for it. A
-  # router that has to be told one: it must match the backend (defaults: vLLM 16, TensorRT-LLM 32, SGLang 1).
+  # SGLang's own page size: with its default of 1 there would be a KV event for every token. Fathom asks for it. If
+  # a router has a block-size setting, it must match the backend (defaults: vLLM 16, TensorRT-LLM 32, SGLang 1).
   - --page-size=16
   - --enable-cache-report
   - --enable-metrics
 {{- end }}
 
-{{/* Written for release 1.1.0, from its documentation and source: read and not run. */}}
+{{/* Written for release 1.1.0, from its documentation and source; not run. */}}
 {{- define "fathom.tensorrt-llmCommand" -}}
 command: ["trtllm-serve"]
 args:

@@ -38,7 +38,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{/* How many routers; refuses what would be wrong without anybody noticing. */}}
+{{/* How many routers; refuses settings that would fail silently. */}}
 {{- define "fathom.replicas" -}}
 {{- $polled := eq .Values.engine.kind "tensorrt-llm" }}
 {{- $one := or $polled (eq .Values.engine.kind "none") }}
@@ -57,6 +57,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- if and (ne .Values.engine.kind "none") (not .Values.model.claim) }}
 {{- fail "the engines need the model's files: set model.claim and model.folder" }}
+{{- end }}
+{{- if not (or .Values.secrets.adminKey .Values.admin.open) }}
+{{- fail "any pod could add and remove workers: set secrets.adminKey to the name of a Secret with the key admin-key, or admin.open to true" }}
 {{- end }}
 {{- $replicas }}
 {{- end }}

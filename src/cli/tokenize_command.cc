@@ -1,0 +1,136 @@
+// fathom tokenize: the router's tokens of a prompt, for comparison with an engine's.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/prompt_report.h"
+#include "codec/json.h"
+#include "router/gateway/request_fields.h"
+
+namespace fathom {
+namespace {
+
+void Note(std::string_view what) { fmt::print(stderr, "fathom tokenize: {}\n", what); }
+
+// Flushes at once; false if the reader has closed the pipe.
+bool Print(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
+
+// The named file, or standard input.
+Result<std::string> InputPath(const std::vector<std::string>& inputs) {
+  if (inputs.size() > 1) {
+    return Fail(Blame::kCaller, "only one input is allowed: '{}' is a second one", inputs[1]);
+  }
+  return inputs.empty() || inputs[0] == "-" ? "/dev/stdin" : inputs[0];
+}
+
+bool IsRequest(std::string_view text) {
+  if (!Trim(text).starts_with('{')) return false;
+  const auto fields = ReadRequestFields(text);
+  return fields && (!fields->parts.messages.empty() || !fields->parts.prompt.empty());
+}
+
+class Tokenizing {
+ public:
+  Tokenizing(const LanguageModel& model, const Settings& settings)
+      : model_(model), settings_(settings), reporter_(model, settings) {}
+
+  int Run(const std::string& path) {
+    return settings_.Flag("lines") ? EachLine(path) : Whole(path);
+  }
+
+ private:
+  int Whole(const std::string& path) {
+    const auto input = ReadFile(path);
+    if (!input) return Unreadable(path, input.error().what);
+    const std::string& form = settings_.Choice("as");
+    const bool request = form == "request" || (form == "auto" && IsRequest(*input));
+    const auto report = request ? reporter_.OfRequest(*input) : reporter_.OfText(*input);
+    if (!report) {
+      Note(report.error().what);
+      return kExitFailed;
+    }
+    Show(*report);
+    return kExitFine;
+  }
+
+  // Line by line as they arrive: the writer may wait for each answer.
+  int EachLine(const std::string& path) {
+    std::ifstream input(path);
+    if (!input) return Unreadable(path, std::strerror(errno));
+    int status = kExitFine;
+    std::string line;
+    for (size_t number = 1; std::getline(input, line); ++number) {
+      const std::string_view value = Trim(line);
+      if (value.empty()) continue;
+      const auto report = OfLine(value);
+      if (report) {
+        if (!Show(*report)) break;
+      } else {
+        status = kExitFailed;
+        Refuse(number, report.error().what);
+      }
+    }
+    return status;
+  }
+
+  static int Unreadable(const std::string& path, std::string_view why) {
+    Note(fmt::format("{}: {}", path, why));
+    return kExitUsage;
+  }
+
+  Result<PromptReport> OfLine(std::string_view line) const {
+    if (!line.starts_with('"')) return reporter_.OfRequest(line);
+    TRY(const Json json, Json::Parse(line));
+    return reporter_.OfText(*json.string());
+  }
+
+  bool Show(const PromptReport& report) const {
+    return Print(settings_.Flag("json") ? AsJson(report) : AsText(report, model_.tokenizer()));
+  }
+
+  void Refuse(size_t number, const std::string& what) const {
+    if (!settings_.Flag("json")) return Note(fmt::format("line {}: {}", number, what));
+    JsonWriter w;
+    w.BeginObject().Key("error").String(what).EndObject();
+    Print(w.Take() + "\n");
+  }
+
+  const LanguageModel& model_;
+  const Settings& settings_;
+  const PromptReporter reporter_;
+};
+
+}  // namespace
+
+int RunTokenize(const Settings& settings) {
+  const ModelPaths paths{settings.Text("model-path"), settings.Text("tokenizer-path")};
+  if (paths.model.empty() && paths.tokenizer.empty()) {
+    Note(
+        "no tokenizer given: --model-path DIR names the folder of a model, with tokenizer.json, "
+        "tokenizer_config.json and the chat template");
+    return kExitUsage;
+  }
+  const auto model = LanguageModel::Load(paths);
+  if (!model) {
+    Note(model.error().what);
+    return kExitUsage;
+  }
+  const auto path = InputPath(settings.List("input"));
+  if (!path) {
+    Note(path.error().what);
+    return kExitUsage;
+  }
+  return Tokenizing(**model, settings).Run(*path);
+}
+
+}  // namespace fathom

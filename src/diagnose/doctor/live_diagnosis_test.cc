@@ -1,0 +1,210 @@
+#include "diagnose/doctor/live_diagnosis.h"
+
+#include <gmock/gmock.h>
+
+namespace fathom {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+RouterLook HealthyRouter() {
+  RouterLook router;
+  router.url = "http://fathom:8000";
+  router.reached = true;
+  router.ready = true;
+  router.status = "ok";
+  router.decisions.mode = "kv";
+  for (const char* url : {"http://a:1", "http://b:1"}) {
+    RoutedWorker worker;
+    worker.url = url;
+    worker.state = "ready";
+    worker.engine = "vllm";
+    worker.ranks = {{.rank = 0, .trust = "trusted", .blocks = 100}};
+    router.workers.push_back(worker);
+  }
+  return router;
+}
+
+std::vector<Finding> FindingsOf(const RouterLook& router) {
+  FindingBook book;
+  DiagnoseRouter(router, book);
+  return book.Take();
+}
+
+std::vector<Finding> FindingsOf(const LookedAtWorker& worker) {
+  FindingBook book;
+  DiagnoseWorker(worker, 2, book);
+  return book.Take();
+}
+
+LookedAtWorker HealthyWorker() {
+  LookedAtWorker worker;
+  worker.look.url = "http://a:1";
+  worker.look.reached = true;
+  worker.look.report.engine = EngineKind::kVllm;
+  worker.look.report.block_size = 16;
+  worker.look.report.prefix_caching = true;
+  worker.look.events.how = PublishedEvents::How::kStream;
+  worker.look.events.sources = {{.endpoint = "tcp://a:5557", .replay = "tcp://a:5657"}};
+  StreamLook stream;
+  stream.source = worker.look.events.sources[0];
+  stream.listened = stream.connected = true;
+  stream.seconds = 10;
+  stream.batches = 100;
+  stream.block_sizes = {16};
+  stream.median_lag = 0.01;
+  worker.streams = {stream};
+  return worker;
+}
+
+TEST(RouterDiagnosis, SaysNothingOfAHealthyFleet) {
+  EXPECT_THAT(FindingsOf(HealthyRouter()), IsEmpty());
+}
+
+TEST(RouterDiagnosis, MakesAFindingOfEveryCauseOfDoubt) {
+  for (const char* cause :
+       {"block_size_mismatch", "prefix_caching_off", "no_events", "tokens_differ",
+        "unsupported_groups", "event_gap", "event_lag", "prediction_drift", "churn"}) {
+    RouterLook router = HealthyRouter();
+    RoutedRank& rank = router.workers[1].ranks[0];
+    rank.trust = "doubted";
+    rank.cause = cause;
+    rank.evidence = "64 requests and no event";
+    rank.fix = "turn it on";
+    rank.cost_tokens = 51200;
+    const auto findings = FindingsOf(router);
+    ASSERT_THAT(findings, SizeIs(1)) << cause;
+    std::string name = cause;
+    std::ranges::replace(name, '_', '-');
+    EXPECT_EQ(Name(findings[0].id), name);
+    EXPECT_EQ(findings[0].subject, "http://b:1 rank 0");
+    EXPECT_THAT(findings[0].evidence[0], HasSubstr("64 requests and no event"));
+    EXPECT_THAT(findings[0].evidence[1], HasSubstr("51200"));
+    EXPECT_EQ(findings[0].fixes[0].what, "Turn it on");
+    EXPECT_GT(findings[0].fixes.size(), 1u) << cause;
+  }
+}
+
+TEST(RouterDiagnosis, TellsARefusedWorkerFromOneThatDoesNotAnswer) {
+  RouterLook router = HealthyRouter();
+  router.workers[0].state = "unhealthy";
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kUnhealthy);
+  router.workers[0].state = "excluded";
+  router.workers[0].cause = "block_size_conflict";
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kBlockSizeConflict);
+}
+
+TEST(RouterDiagnosis, FindsAModeThatLooksAtNoCache) {
+  RouterLook router = HealthyRouter();
+  router.mode = "round-robin";
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kRouterModeMissing);
+  EXPECT_THAT(FindingsOf(router)[0].fixes[0].setting, HasSubstr("--router-mode kv"));
+}
+
+TEST(RouterDiagnosis, FindsARouterThatOnlyGuesses) {
+  RouterLook router = HealthyRouter();
+  router.mode = "kv";
+  router.kv_events = false;
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kKvEventsUnused);
+}
+
+TEST(RouterDiagnosis, FindsHitsThatTheRouterDidNotSeeComing) {
+  RouterLook router = HealthyRouter();
+  router.counters.actual_tokens = 50'000;
+  router.counters.predicted_tokens = 45'000;
+  EXPECT_THAT(FindingsOf(router), IsEmpty());
+  router.counters.predicted_tokens = 1'000;
+  ASSERT_THAT(FindingsOf(router), SizeIs(1));
+  EXPECT_EQ(FindingsOf(router)[0].id, FindingId::kIndexEmpty);
+  EXPECT_EQ(FindingsOf(router)[0].severity, Severity::kWarning);
+  EXPECT_NEAR(FindingsOf(router)[0].gain, 0.98, 1e-9);
+}
+
+TEST(RouterDiagnosis, WeighsWasteByItsShareAndItsCauses) {
+  RouterLook router = HealthyRouter();
+  router.counters.prompt_tokens = 100'000;
+  router.counters.wasted = {{"evicted", 20'000}, {"load", 5'000}, {"gone", 0}};
+  const auto findings = FindingsOf(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kWastedPrefill);
+  EXPECT_DOUBLE_EQ(findings[0].gain, 0.25);
+  ASSERT_THAT(findings[0].evidence, SizeIs(2));
+  EXPECT_THAT(findings[0].evidence[0], HasSubstr("evicted"));
+  router.counters.wasted = {{"evicted", 400}};
+  EXPECT_THAT(FindingsOf(router), IsEmpty());
+}
+
+TEST(WorkerDiagnosis, SaysNothingOfAHealthyEngine) {
+  EXPECT_THAT(FindingsOf(HealthyWorker()), IsEmpty());
+}
+
+TEST(WorkerDiagnosis, FindsWhatAnEngineSaysOfItself) {
+  LookedAtWorker off = HealthyWorker();
+  off.look.events.how = PublishedEvents::How::kOff;
+  off.look.events.sources.clear();
+  off.streams.clear();
+  EXPECT_EQ(FindingsOf(off)[0].id, FindingId::kPublisherOff);
+
+  LookedAtWorker uncached = HealthyWorker();
+  uncached.look.report.prefix_caching = false;
+  EXPECT_EQ(FindingsOf(uncached)[0].id, FindingId::kPrefixCachingOff);
+
+  LookedAtWorker dialling = HealthyWorker();
+  dialling.look.events.sources[0].dials_out = true;
+  EXPECT_EQ(FindingsOf(dialling)[0].id, FindingId::kEndpointConnects);
+
+  LookedAtWorker forgetful = HealthyWorker();
+  forgetful.look.events.sources[0].replay.clear();
+  EXPECT_EQ(FindingsOf(forgetful)[0].id, FindingId::kReplayMissing);
+
+  LookedAtWorker fine = HealthyWorker();
+  fine.look.report.block_size = 1;
+  EXPECT_EQ(FindingsOf(fine)[0].id, FindingId::kPageSizeOne);
+}
+
+TEST(WorkerDiagnosis, FindsWhatItsStreamShows) {
+  LookedAtWorker deaf = HealthyWorker();
+  deaf.streams[0].connected = false;
+  EXPECT_EQ(FindingsOf(deaf)[0].id, FindingId::kNoEvents);
+
+  LookedAtWorker silent = HealthyWorker();
+  silent.streams[0].batches = 0;
+  EXPECT_THAT(FindingsOf(silent), IsEmpty());  // it may have had nothing to do
+  silent.meanwhile = EngineCounts{};
+  silent.meanwhile->prompt_tokens = 5000;
+  EXPECT_EQ(FindingsOf(silent)[0].id, FindingId::kNoEvents);
+
+  LookedAtWorker torn = HealthyWorker();
+  torn.streams[0].gaps = 2;
+  torn.streams[0].missing_batches = 7;
+  EXPECT_EQ(FindingsOf(torn)[0].id, FindingId::kEventGap);
+
+  LookedAtWorker late = HealthyWorker();
+  late.streams[0].median_lag = 4.5;
+  EXPECT_EQ(FindingsOf(late)[0].id, FindingId::kEventLag);
+}
+
+TEST(WorkerDiagnosis, ShowsTheFirstTokenThatDiffers) {
+  LookedAtWorker worker = HealthyWorker();
+  worker.tokens.emplace();
+  worker.tokens->comparisons = {{.name = "a chat",
+                                 .asked = true,
+                                 .equal = false,
+                                 .ours = 12,
+                                 .theirs = 13,
+                                 .position = 0,
+                                 .our_id = 5,
+                                 .their_id = 1,
+                                 .our_piece = "Hello",
+                                 .their_piece = "<s>",
+                                 .only_bos = true}};
+  const auto findings = FindingsOf(worker);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kTokensDiffer);
+  EXPECT_THAT(findings[0].evidence[0], HasSubstr("at position 0 5 'Hello' here, 1 '<s>' there"));
+}
+
+}  // namespace
+}  // namespace fathom

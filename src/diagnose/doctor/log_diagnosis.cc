@@ -1,0 +1,380 @@
+#include "diagnose/doctor/log_diagnosis.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "diagnose/doctor/remedies.h"
+#include "diagnose/doctor/trust_findings.h"
+
+namespace fathom {
+namespace {
+
+// So many scheduler lines with an empty index are no accident of the first requests.
+constexpr uint64_t kConvincing = 8;
+// Removals of unknown blocks for each store without a parent, above which the cache itself turns
+// over faster than any index could follow.
+constexpr uint64_t kTurnover = 10;
+constexpr uint64_t kManyRemovals = 100;
+// Fewer refused events than that, where requests find what is cached, are races that end by
+// themselves.
+constexpr double kRefusedShare = 0.01;  // of requests that found something
+constexpr uint64_t kRefusedRate = 10;   // a minute
+
+constexpr auto kRefusals = std::to_array<LogKind>({LogKind::kParentMissing, LogKind::kRemoveMissing,
+                                                   LogKind::kApplyFailed, LogKind::kStaleParent});
+
+std::string Times(uint64_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
+
+std::string Said(const ReadLog& log, LogKind kind) {
+  const Tally& tally = log.facts.Of(kind);
+  std::string text =
+      fmt::format("{}:{}: \"{}\" {}", log.name, tally.first_line, Name(kind), Times(tally.lines));
+  if (const auto rate = tally.PerMinute(); rate && tally.lines > 1) {
+    text += fmt::format(", {:.0f} a minute", *rate);
+  }
+  if (tally.first && tally.last && tally.lines > 1) {
+    text += fmt::format(", from {} to {}", ToText(*tally.first), ToText(*tally.last));
+  }
+  return text;
+}
+
+class LogDiagnosis {
+ public:
+  LogDiagnosis(const ReadLog& log, FindingBook& book) : log_(log), facts_(log.facts), book_(book) {}
+
+  void Run() {
+    LookAtClashes();
+    LookAtTrust();
+    LookAtIndex();
+    LookAtRefusedEvents();
+    LookAtSources();
+    LookAtEngines();
+  }
+
+ private:
+  Finding Found(FindingId id, std::string message) const {
+    Finding finding = MakeFinding(id, "", std::move(message));
+    finding.place = {.file = log_.name, .line = 0};
+    return finding;
+  }
+
+  Finding Seen(FindingId id, LogKind kind, std::string message) const {
+    Finding finding = Found(id, std::move(message));
+    finding.place.line = static_cast<uint32_t>(facts_.Of(kind).first_line);
+    finding.evidence.push_back(Said(log_, kind));
+    finding.fixes = RemediesFor(id, {});
+    return finding;
+  }
+
+  void LookAtClashes() {
+    for (const auto& [clash, times] : facts_.clashes) {
+      const bool among_workers = clash.kind == LogKind::kSizeConflict ||
+                                 clash.kind == LogKind::kWorkerRefused ||
+                                 clash.kind == LogKind::kOddRank;
+      if (clash.kind == LogKind::kStaleReport) continue;  // events win, and all is well
+      book_.Add(among_workers ? Conflict(clash, times) : Mismatch(clash, times));
+    }
+    if (facts_.Of(LogKind::kSourceIgnored)) {
+      book_.Add(Seen(FindingId::kBlockSizeMismatch, LogKind::kSourceIgnored,
+                     "The router ignores a source of KV events as incompatible"));
+    }
+  }
+
+  static std::string SizeText(uint32_t size) {
+    return size == 0 ? "an unknown size" : fmt::format("{} tokens", size);
+  }
+
+  Finding Mismatch(const SizeClash& clash, uint64_t times) const {
+    Finding finding =
+        Found(FindingId::kBlockSizeMismatch,
+              fmt::format("The router expects a block size of {}, the worker has {}{}",
+                          SizeText(clash.router), clash.at_least ? "at least " : "",
+                          SizeText(clash.worker)));
+    Describe(clash, times, finding);
+    finding.why =
+        "No block of such a worker enters the index: it is routed by load, and every follow-up "
+        "turn is prefilled from its first token";
+    finding.gain = 1;
+    finding.gain_basis = "no block that such a worker caches can be found";
+    finding.fixes =
+        RemediesFor(FindingId::kBlockSizeMismatch,
+                    {.router = IsFathoms(clash.kind) ? RouterKind::kFathom : RouterKind::kDynamo,
+                     .engine_block_size = clash.at_least ? 0 : clash.worker,
+                     .router_block_size = clash.router});
+    return finding;
+  }
+
+  Finding Conflict(const SizeClash& clash, uint64_t times) const {
+    Finding finding =
+        Found(FindingId::kBlockSizeConflict,
+              fmt::format("A worker has a block size of {}, the others of its model {}",
+                          SizeText(clash.worker), SizeText(clash.router)));
+    Describe(clash, times, finding);
+    finding.why =
+        "Blocks of different sizes have different keys: such a worker is refused, or its blocks "
+        "are never found";
+    finding.gain = 0.5;
+    finding.fixes = RemediesFor(FindingId::kBlockSizeConflict, {});
+    return finding;
+  }
+
+  static bool IsFathoms(LogKind kind) {
+    return kind == LogKind::kSizeMismatch || kind == LogKind::kReportDiffers;
+  }
+
+  void Describe(const SizeClash& clash, uint64_t times, Finding& finding) const {
+    const uint64_t line = facts_.Of(clash.kind).first_line;
+    finding.subject = clash.subject;
+    finding.place.line = static_cast<uint32_t>(line);
+    finding.evidence.push_back(fmt::format(
+        "{}:{}: \"{}\", router {}, worker {}{}, logged {}", log_.name, line, Name(clash.kind),
+        SizeText(clash.router), SizeText(clash.worker),
+        clash.subject.empty() ? "" : fmt::format(" ({})", clash.subject), Times(times)));
+  }
+
+  void LookAtTrust() {
+    for (const auto& [rank, record] : facts_.trust) {
+      if (record.state != "doubted" && record.state != "excluded") continue;
+      book_.Add(DoubtFinding({.source = fmt::format("{}:{}", log_.name, record.line),
+                              .url = rank.first,
+                              .rank = rank.second,
+                              .cause = record.cause,
+                              .evidence = record.evidence,
+                              .fix = record.fix,
+                              .cost_tokens = record.cost}));
+    }
+  }
+
+  struct Refused {
+    uint64_t stores = 0;
+    uint64_t removals = 0;
+    uint64_t all = 0;              // lines
+    uint64_t peak_per_minute = 0;  // no less than it was
+  };
+
+  Refused RefusedEvents() const {
+    Refused refused;
+    for (const LogKind kind : kRefusals) {
+      refused.all += facts_.Of(kind).lines;
+      refused.peak_per_minute += facts_.Of(kind).peak_per_minute;
+    }
+    // What could not be applied may have been said in two lines.
+    refused.stores =
+        std::max(facts_.Of(LogKind::kParentMissing).lines + facts_.Of(LogKind::kStaleParent).lines,
+                 facts_.Of(LogKind::kApplyFailed).lines);
+    refused.removals = facts_.Of(LogKind::kRemoveMissing).lines;
+    return refused;
+  }
+
+  void LookAtIndex() {
+    const ReuseFacts& reuse = facts_.selections;
+    const uint64_t refused = RefusedEvents().all;
+    const bool empty = reuse.with_tree_size > 0 && reuse.tree_empty == reuse.with_tree_size;
+    if (empty && (refused > 0 || reuse.with_tree_size >= kConvincing)) {
+      book_.Add(IndexEmpty(LogKind::kSelection,
+                           fmt::format("All {} scheduler lines have tree size 0: the router's "
+                                       "index was empty at every request",
+                                       reuse.with_tree_size)));
+      return;
+    }
+    NothingCached(reuse, LogKind::kSelection, refused);
+    NothingCached(facts_.completions, LogKind::kRouteCompleted, refused);
+  }
+
+  // Lines that do not tell the size of the index still tell whether anything was ever found.
+  void NothingCached(const ReuseFacts& reuse, LogKind kind, uint64_t refused) {
+    constexpr uint64_t kMany = 50;
+    const bool none = reuse.counted >= kConvincing && reuse.none_cached == reuse.counted;
+    if (!none || reuse.max_tree_size > 0) return;
+    if (refused >= kConvincing) {
+      book_.Add(IndexEmpty(
+          kind, fmt::format("None of {} requests found a cached block on its worker, and {} KV "
+                            "events were refused",
+                            reuse.counted, refused)));
+    } else if (reuse.counted >= kMany) {
+      book_.Add(NeverAHit(kind, reuse.counted));
+    }
+  }
+
+  Finding NeverAHit(LogKind kind, uint64_t requests) const {
+    Finding finding = Seen(FindingId::kIndexEmpty, kind,
+                           fmt::format("None of {} requests found cached blocks; traffic without "
+                                       "follow-up turns looks the same",
+                                       requests));
+    finding.severity = Severity::kWarning;
+    finding.why =
+        "Either no prompt shares a prefix with an earlier one, or the router cannot see the "
+        "caches; the log does not show which";
+    finding.gain = 0.3;
+    finding.gain_basis = "unknown from the log alone; measure with --worker URL --listen 30s";
+    return finding;
+  }
+
+  Finding IndexEmpty(LogKind kind, std::string message) const {
+    Finding finding = Seen(FindingId::kIndexEmpty, kind, std::move(message));
+    finding.why =
+        "The router routes by load alone; follow-up turns go to any worker and are prefilled from "
+        "their first token";
+    finding.gain = 1;
+    finding.gain_basis = "no request is routed by cached prefixes";
+    return finding;
+  }
+
+  void LookAtRefusedEvents() {
+    const Refused refused = RefusedEvents();
+    if (refused.all == 0 || IsNoise(refused)) return;
+    Finding finding =
+        Found(FindingId::kEventsNotApplied,
+              fmt::format("The router could not apply KV events: {} stores without a known parent, "
+                          "{} removals of unknown blocks",
+                          refused.stores, refused.removals));
+    for (const LogKind kind : kRefusals) {
+      if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
+    }
+    const bool stores = refused.stores > 0;
+    finding.why = stores ? "When a store is refused, all its descendants are refused too: the "
+                           "router does not see whole conversations"
+                         : "Engines evict blocks that the index does not have: they were stored "
+                           "before the router started, their events were lost, or the index "
+                           "dropped them. The removals themselves do no harm";
+    finding.gain = stores ? 0.5 : 0.1;
+    finding.fixes = RemediesFor(FindingId::kEventsNotApplied, {});
+    book_.Add(std::move(finding));
+    if (refused.removals >= kManyRemovals &&
+        refused.removals > kTurnover * std::max<uint64_t>(refused.stores, 1)) {
+      book_.Add(Turnover(refused.stores, refused.removals));
+    }
+  }
+
+  bool IsNoise(const Refused& refused) const {
+    uint64_t hits = 0;
+    for (const ReuseFacts* reuse : {&facts_.selections, &facts_.completions}) {
+      hits = std::max(hits, reuse->counted - reuse->none_cached);
+    }
+    return static_cast<double>(refused.all) < kRefusedShare * static_cast<double>(hits) &&
+           refused.peak_per_minute < kRefusedRate;
+  }
+
+  Finding Turnover(uint64_t stores, uint64_t removals) const {
+    Finding finding =
+        Seen(FindingId::kChurn, LogKind::kRemoveMissing,
+             fmt::format("Evictions outnumber stores {} to 1 in the router's warnings",
+                         removals / std::max<uint64_t>(stores, 1)));
+    finding.why =
+        "The cache is replaced faster than an index can follow, or the index never had the evicted "
+        "blocks";
+    finding.gain = 0.3;
+    finding.gain_basis = "estimated from the ratio of warnings; --listen measures it";
+    return finding;
+  }
+
+  void LookAtSources() {
+    Report(
+        FindingId::kWorkersRejected, LogKind::kWorkersRejected, 0.8,
+        "The router has rejected workers as incompatible; they are idle while it reports healthy",
+        "The router uses the first configuration it receives; workers with another one get no "
+        "requests");
+    ReportStanding(FindingId::kNoEvents, LogKind::kPublisherDisabled, 0.9,
+                   "A worker's KV event publisher is disabled",
+                   "The router cannot see its cache, so it is routed by load");
+    ReportStanding(FindingId::kNoEvents, LogKind::kSourceNotObserved, 0.9,
+                   "The router expects a source of KV events and has not seen it",
+                   "The router cannot see its cache, so it is routed by load");
+    ReportStanding(FindingId::kNoEvents, LogKind::kNoFeed, 0.9,
+                   "The router cannot receive a worker's KV events",
+                   "The router cannot see its cache, so it is routed by load");
+    ReportStanding(FindingId::kPrefixCachingOff, LogKind::kCachingOff, 0.9,
+                   "Prefix caching is off on a worker", "Its prefixes are never reused");
+    Report(FindingId::kEventGap, LogKind::kNoReplay, 0.4,
+           "KV events were lost, and there is no replay endpoint to recover them",
+           "The index has stale entries, or misses blocks that are cached");
+    ReportStanding(FindingId::kEventGap, LogKind::kEventsLost, 0.4, "KV events were lost",
+                   "The rank's index entries are cleared until its blocks are stored again");
+    ReportStanding(FindingId::kUnhealthy, LogKind::kUnhealthy, 0.2,
+                   "Workers failed their health checks",
+                   "An unhealthy worker gets no requests, and its cached prefixes cannot be used");
+  }
+
+  void Report(FindingId id, LogKind kind, double gain, const char* message, const char* why) {
+    if (!facts_.Of(kind)) return;
+    Finding finding = Seen(id, kind, message);
+    finding.why = why;
+    finding.gain = gain;
+    book_.Add(std::move(finding));
+  }
+
+  // What is over at the end of the log is no finding.
+  void ReportStanding(FindingId id, LogKind kind, double gain, const char* message,
+                      const char* why) {
+    constexpr size_t kNamed = 3;
+    std::vector<std::string> workers;
+    uint64_t line = 0;
+    size_t standing = 0;
+    for (const auto& [complaint, at] : facts_.complaints) {
+      if (complaint.kind != kind) continue;
+      line = std::max(line, at);
+      ++standing;
+      if (!complaint.worker.empty() && workers.size() < kNamed)
+        workers.push_back(NameOf(complaint));
+    }
+    if (standing == 0) return;
+    Finding finding = Seen(id, kind, message);
+    finding.place.line = static_cast<uint32_t>(line);
+    if (!workers.empty()) {
+      finding.evidence.push_back(
+          fmt::format("{}:{}: not resolved at the end of the log: {}{}", log_.name, line,
+                      fmt::join(workers, ", "),
+                      standing > kNamed ? fmt::format(" and {} more", standing - kNamed) : ""));
+    }
+    finding.why = why;
+    finding.gain = gain;
+    book_.Add(std::move(finding));
+  }
+
+  static std::string NameOf(const Complaint& complaint) {
+    return complaint.rank ? fmt::format("{} rank {}", complaint.worker, *complaint.rank)
+                          : complaint.worker;
+  }
+
+  void LookAtEngines() {
+    const EngineFacts& engines = facts_.engines;
+    if (engines.preemptions == 0) return;
+    const bool sglang = facts_.Of(LogKind::kSglangRetraction).lines > 0;
+    Finding finding =
+        Found(FindingId::kPreemptions,
+              fmt::format("Engines preempted {} running requests because KV memory is short",
+                          engines.preemptions));
+    finding.place.line = static_cast<uint32_t>(engines.preemption_line);
+    for (const LogKind kind : {LogKind::kSglangRetraction, LogKind::kVllmPreemption}) {
+      if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
+    }
+    if (finding.evidence.empty()) {
+      finding.evidence.push_back(
+          fmt::format("{}:{}: \"Preemptions\" in the engine's status line, the first of {}",
+                      log_.name, engines.preemption_line, engines.preemptions));
+    }
+    finding.why =
+        "Their KV blocks are discarded and computed again, and no memory is left for cached "
+        "prefixes";
+    finding.gain = 0.4;
+    finding.fixes = RemediesFor(FindingId::kPreemptions,
+                                {.engine = sglang ? EngineKind::kSglang : EngineKind::kVllm});
+    book_.Add(std::move(finding));
+  }
+
+  const ReadLog& log_;
+  const LogFacts& facts_;
+  FindingBook& book_;
+};
+
+}  // namespace
+
+void DiagnoseLog(const ReadLog& log, FindingBook& book) { LogDiagnosis(log, book).Run(); }
+
+}  // namespace fathom

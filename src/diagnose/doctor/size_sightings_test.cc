@@ -1,0 +1,88 @@
+#include "diagnose/doctor/size_sightings.h"
+
+#include <gmock/gmock.h>
+
+namespace fathom {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+LookedAtWorker WorkerWith(std::string url, uint32_t size) {
+  LookedAtWorker worker;
+  worker.look.url = std::move(url);
+  worker.look.reached = true;
+  worker.look.report.engine = EngineKind::kTrtllm;
+  worker.look.report.block_size = size;
+  worker.look.models = {{.id = "llama"}};
+  return worker;
+}
+
+DynamoLook DynamoWith(std::string model, double size) {
+  DynamoLook dynamo;
+  dynamo.url = "http://frontend:8000";
+  dynamo.reached = true;
+  dynamo.models = {{.name = std::move(model), .block_size = size}};
+  return dynamo;
+}
+
+std::vector<Finding> FindingsOf(const CaseFile& seen) {
+  FindingBook book;
+  DiagnoseSizes(SightingsOf(seen), book);
+  return book.Take();
+}
+
+TEST(SizeSightings, FindAMismatchBetweenTwoRunningServers) {
+  CaseFile seen;
+  seen.live.dynamo = DynamoWith("llama", 16);
+  seen.live.workers = {WorkerWith("http://a:1", 32), WorkerWith("http://b:1", 32)};
+  const auto findings = FindingsOf(seen);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kBlockSizeMismatch);
+  EXPECT_EQ(findings[0].subject, "http://a:1, http://b:1");
+  EXPECT_EQ(findings[0].message, "The router expects a block size of 16 tokens, the engine has 32");
+  EXPECT_EQ(findings[0].fixes[0].setting, "DYN_KV_CACHE_BLOCK_SIZE=32");
+  EXPECT_THAT(findings[0].fixes[1].setting, HasSubstr("tokens_per_block: 16"));
+}
+
+TEST(SizeSightings, FindAConflictBetweenWorkersOfOneModel) {
+  CaseFile seen;
+  seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
+  const auto findings = FindingsOf(seen);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kBlockSizeConflict);
+}
+
+TEST(SizeSightings, AllowModelsTheirOwnSizes) {
+  CaseFile seen;
+  seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
+  seen.live.workers[1].look.models[0].id = "qwen";
+  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+}
+
+TEST(SizeSightings, HoldTheEventsAgainstTheSettingOfARunningFathom) {
+  CaseFile seen;
+  RouterLook router;
+  router.url = "http://fathom:8000";
+  router.reached = true;
+  router.workers = {{.url = "http://a:1",
+                     .models = {"llama"},
+                     .block_size = 16,
+                     .block_size_source = "configured"}};
+  seen.live.router = router;
+  LookedAtWorker worker = WorkerWith("http://a:1", 0);
+  StreamLook stream;
+  stream.source.endpoint = "tcp://a:5557";
+  stream.block_sizes = {32};
+  worker.streams = {stream};
+  seen.live.workers = {worker};
+  const auto findings = FindingsOf(seen);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kBlockSizeMismatch);
+  EXPECT_THAT(findings[0].fixes[0].what, HasSubstr("Remove the block size from the router"));
+  EXPECT_THAT(findings[0].evidence[1], HasSubstr("tcp://a:5557"));
+}
+
+}  // namespace
+}  // namespace fathom

@@ -1,0 +1,111 @@
+// Which engine gets this request? The router's own decisions, and what they cost to make.
+//
+// Everything goes through the code that serves real requests: Policy, Steering, Reservation. The
+// policies differ in what they are told.
+//
+// Threads  One.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lab/replay/event_path.h"
+#include "lab/replay/virtual_engine.h"
+#include "lab/replay/virtual_trust.h"
+#include "router/routing/reservation.h"
+#include "router/routing/steering.h"
+#include "router/routing/testimony.h"
+
+namespace fathom {
+
+enum class ReplayPolicy : uint8_t {
+  kRoundRobin,
+  kLeastLoaded,
+  kPrefixHash,
+  kApproximate,  // kv without events
+  kKv,
+  kOracle,  // kv that asks the engines' caches themselves
+};
+constexpr size_t kReplayPolicies = 6;
+
+std::optional<ReplayPolicy> ParseReplayPolicy(std::string_view name);
+std::string_view Name(ReplayPolicy policy);
+
+struct VirtualRouterOptions {
+  ReplayPolicy policy = ReplayPolicy::kKv;
+  SteeringOptions steering;  // mode and events follow from the policy
+  Duration event_delay{};
+  std::vector<EventFaults> faults;  // by engine; those that are not named have none
+  // With kKv: requests bear witness, and ranks are doubted by these rules. Nothing: nobody looks.
+  std::optional<TrustRules> trust;
+  uint64_t seed = 1;
+};
+
+class VirtualRouter {
+ public:
+  // The engines outlive it.
+  VirtualRouter(const VirtualRouterOptions& options, std::span<VirtualEngine* const> engines);
+
+  // One request at its engine, from dispatch to its end.
+  struct Visit {
+    size_t engine = 0;
+    double expected = 0;                   // tokens that need not be prefilled there
+    std::unique_ptr<Reservation> booked;   // null: the policy keeps no books
+    std::unique_ptr<Testimony> testimony;  // null: nobody listens
+  };
+  // `queued` others wait for room. Nothing: no engine has any, wait.
+  std::optional<Visit> Route(std::span<const TokenId> tokens, size_t queued, TimePoint now);
+  void FirstByte(Visit& visit, TimePoint now);
+  // `cached` tokens were found, as the engine says at the end; nothing: it did not come to it.
+  void End(Visit& visit, std::optional<uint32_t> cached, TimePoint now);
+
+  // Another engine has this one's place, or another process of it, and gets nothing until it
+  // Returns(). All visits there have ended. Both engines outlive the router.
+  void Replace(size_t engine, VirtualEngine& by);
+  void Return(size_t engine);
+
+  // An engine published these.
+  void Hear(size_t engine, std::vector<KvEvent>& events, TimePoint now);
+  void DeliverEvents(TimePoint now);
+  TimePoint next_event() const;
+  // Looks at the trust in each engine if it is time to; kNever if it never is.
+  void LookAtTrust(TimePoint now);
+  TimePoint next_look() const { return trust_ ? trust_->next() : kNever; }
+
+  const VirtualTrust* trust() const { return trust_ ? &*trust_ : nullptr; }
+  // How long each decision took to make, waits not counted.
+  const std::vector<Duration>& decision_times() const { return times_; }
+  // Whether nothing is booked anywhere.
+  bool AllBooksEmpty(TimePoint now) const;
+
+ private:
+  bool listens() const { return options_.policy == ReplayPolicy::kKv; }
+  std::optional<Visit> RouteByLoad();
+  std::optional<Visit> RouteByPrompt(std::span<const TokenId> tokens, size_t queued, TimePoint now);
+  std::unique_ptr<DepthSource> Depths();
+  std::unique_ptr<EventPath> PathOf(size_t engine);
+  void FindPlaces();
+
+  const VirtualRouterOptions options_;
+  std::vector<VirtualEngine*> engines_;
+  std::vector<bool> away_;       // by engine
+  std::vector<size_t> present_;  // engines that can be had
+  std::vector<Place> places_;    // theirs
+  std::shared_ptr<const FleetSnapshot> fleet_;
+  CacheIndex index_;
+  Epochs::Seat seat_;  // the writer's
+  std::vector<std::unique_ptr<EventPath>> paths_;
+  Turn turn_{0};
+  Policy policy_;
+  std::vector<Candidate> candidates_;
+  SteeringWorld world_;
+  Steering steering_;
+  std::optional<VirtualTrust> trust_;
+  std::vector<Duration> times_;
+};
+
+}  // namespace fathom

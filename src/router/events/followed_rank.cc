@@ -1,0 +1,268 @@
+#include "router/events/followed_rank.h"
+
+#include <fmt/format.h>
+
+#include "router/events/msgpack_dialect.h"
+
+namespace fathom {
+namespace {
+
+constexpr RepeatRule kRepeats{.pause = std::chrono::seconds(10)};
+
+std::string BigEndian(uint64_t value) {
+  std::string bytes(8, '\0');
+  for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(value >> (56 - 8 * i));
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<NumberedPayload> ReadNumbered(const ZmqMessage& message) {
+  if (message.size() < 2 || message.truncated()) return std::nullopt;
+  const std::string& number = message[message.size() - 2];
+  if (number.size() != 8) return std::nullopt;
+  uint64_t sequence = 0;
+  for (const char byte : number) sequence = sequence << 8 | static_cast<uint8_t>(byte);
+  return NumberedPayload{sequence, message.back()};
+}
+
+FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uint32_t rank,
+                           std::string source, std::string replay)
+    : context_(context),
+      owner_(owner),
+      replay_(std::move(replay)),
+      feed_(context.index, context.seat, owner.worker,
+            context.board.Open(owner.worker->id(), rank, std::move(source)), &context.sizes),
+      follower_(*this, !replay_.empty()),
+      kept_(context.budget) {
+  feed_.WatchLag(context.board.lag_after_first_byte);
+}
+
+void FollowedRank::Following(void (StreamFollower::*step)()) {
+  (follower_.*step)();
+  CopyCounts();
+}
+
+void FollowedRank::Message(const ZmqMessage& message) {
+  const auto batch = ReadNumbered(message);
+  if (!batch || message.size() < 3) {
+    status().stray_messages.Add(1);
+    Complain("A message is not a KV event batch",
+             fmt::format("{} frames instead of topic, sequence and payload", message.size()),
+             "check that the endpoint is an engine's KV event publisher");
+    return;
+  }
+  Live(*batch);
+}
+
+void FollowedRank::Live(const NumberedPayload& batch) {
+  live_ = true;
+  follower_.Live(batch.sequence, batch.payload);
+  live_ = false;
+  CopyCounts();
+}
+
+bool FollowedRank::Apply(uint64_t sequence, std::string_view payload) {
+  if (payload.size() > LargeBatch::kLarge) {
+    large_.emplace(sequence, payload, context_.budget);
+    large_live_ = live_;
+    return true;
+  }
+  const auto batch = DecodeEventBatch(payload);
+  if (!batch) {
+    SayUnreadable(batch.error().what);
+    return false;
+  }
+  if (live_ && batch->timestamp > 0) Stamp(batch->timestamp);
+  feed_.Apply(*batch, context_.loop.now());
+  Applied(sequence, *batch);
+  return true;
+}
+
+void FollowedRank::Applied(uint64_t sequence, const EventBatch& batch) {
+  if (batch.malformed > 0) {
+    Complain("A malformed KV event was skipped", batch.first_problem,
+             "`fathom listen` shows what the engine sends");
+  }
+  status().last_sequence.store(static_cast<int64_t>(sequence), std::memory_order_relaxed);
+}
+
+Task<void> FollowedRank::ApplyRest() {
+  LoopShare share(context_.loop);
+  while (large_ && !stopped_) {
+    ApplyLarge();
+    if (share.Spent(0)) co_await Yield(context_.loop);
+  }
+}
+
+void FollowedRank::ApplyLarge() {
+  const TimePoint now = context_.loop.now();
+  const LargeBatch::Step step = large_->Advance(feed_, now);
+  const EventBatch& head = large_->head();
+  if (step == LargeBatch::Step::kMore) return;
+  if (step == LargeBatch::Step::kChecked) {
+    if (large_live_ && head.timestamp > 0) Stamp(head.timestamp);
+    const EventBatch rank_only{.rank = head.rank};
+    return feed_.Apply(rank_only, now);
+  }
+  if (step == LargeBatch::Step::kDone) {
+    const EventBatch left_out{.ignored = head.ignored, .malformed = head.malformed};
+    feed_.Apply(left_out, now);
+    Applied(large_->sequence(), head);
+  } else {
+    SayUnreadable(large_->problem());
+    follower_.Spoiled();
+  }
+  large_.reset();
+  CopyCounts();
+}
+
+void FollowedRank::SayUnreadable(std::string_view problem) {
+  Complain("A KV event batch could not be read", problem,
+           "check that Fathom supports the engine's release; `fathom listen` shows what the "
+           "engine sends");
+}
+
+void FollowedRank::Stamp(double timestamp) {
+  using FloatSeconds = std::chrono::duration<double>;
+  const FloatSeconds offset =
+      std::chrono::system_clock::now().time_since_epoch() - FloatSeconds(timestamp);
+  constexpr FloatSeconds kAbsurd(1e6);
+  if (!(std::chrono::abs(offset) < kAbsurd)) return;
+  const auto lag = feed_.Stamped(std::chrono::duration_cast<Duration>(offset), context_.loop.now());
+  if (lag) context_.board.lag_by_timestamp.Observe(*lag);
+}
+
+void FollowedRank::Reset(ResetCause cause, uint64_t /*lost*/) {
+  const bool another = cause == ResetCause::kRestart || cause == ResetCause::kReconnect;
+  feed_.Reset(context_.loop.now(),
+              another ? RankFeed::Process::kPerhapsAnother : RankFeed::Process::kSame);
+  status().last_sequence.store(-1, std::memory_order_relaxed);
+  switch (cause) {
+    case ResetCause::kRestart:
+      return SayRestarted();
+    case ResetCause::kLostBatches:
+      return;  // the rank becomes doubted, and that transition is logged
+    case ResetCause::kReconnect:
+      return Complain(
+          "The KV event connection broke and the engine may have restarted; the rank's index "
+          "entries were cleared",
+          replay_.empty() ? "no replay endpoint" : "the replay endpoint does not respond",
+          "give the engine a replay_endpoint that the router can reach");
+    case ResetCause::kMalformed:
+      return;  // logged by Apply()
+  }
+}
+
+std::optional<uint64_t> FollowedRank::MaySay(std::string_view what) {
+  return limits_[what].Next(context_.loop.now(), kRepeats);
+}
+
+void FollowedRank::SayRestarted() {
+  constexpr std::string_view kWhat = "The engine restarted; the rank's index entries were cleared";
+  const auto before = MaySay(kWhat);
+  if (!before) return;
+  context_.log.Info(kWhat, {{"worker_id", owner_.worker->id().value()},
+                            {"url", owner_.worker->spec().url},
+                            {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)},
+                            {"similar_before", *before}});
+}
+
+void FollowedRank::Complain(std::string_view what, std::string_view detail, std::string_view fix) {
+  const auto before = MaySay(what);
+  if (!before) return;
+  context_.log.Warn(what, {{"worker_id", owner_.worker->id().value()},
+                           {"url", owner_.worker->spec().url},
+                           {"dp_rank", status().dp_rank.load(std::memory_order_relaxed)},
+                           {"detail", detail},
+                           {"fix", fix},
+                           {"similar_before", *before}});
+}
+
+// While a batch is being applied it is not known whether it counts.
+void FollowedRank::CopyCounts() {
+  if (!applying()) follower_.Applied();
+  kept_.HoldAnyway(follower_.kept_bytes());
+  if (applying()) return;
+  const StreamFollower::Counts& counts = follower_.counts();
+  FeedStatus& s = status();
+  s.batches.Set(counts.batches);
+  s.gaps.Set(counts.gaps);
+  s.repaired_batches.Set(counts.repaired);
+  s.lost_batches.Set(counts.lost);
+  s.duplicate_batches.Set(counts.duplicates);
+  s.malformed_batches.Set(counts.malformed);
+  s.restarts.Set(counts.restarts);
+  s.reconnects.Set(counts.reconnects);
+  s.replays.Set(counts.replays);
+  s.replay_failures.Set(counts.replay_failures);
+}
+
+void FollowedRank::Stop() {
+  stopped_ = true;
+  feed_.Close();
+  if (replaying_ != nullptr) replaying_->Stop();
+}
+
+void FollowedRank::Cut(ZmtpFault fault) {
+  if (fault == ZmtpFault::kNone) return;
+  status().cut_connections.Add(1);
+  const bool memory = fault == ZmtpFault::kMemory;
+  Complain("The KV event connection was cut; it is opened again after a pause", Describe(fault),
+           memory ? "raise --kv-events-memory, or find the engine that publishes so much"
+                  : "check that the endpoint is an engine's KV event publisher; `fathom listen` "
+                    "shows what it sends");
+}
+
+Task<void> FollowedRank::Repair() {
+  while (follower_.repairing() && !stopped_) {
+    auto client = ZmtpClient::Create(
+        context_.loop, context_.resolver, context_.budget, replay_,
+        {.type = ZmtpType::kDealer, .topic = {}, .limits = IntakeContext::kStreamLimits});
+    bool complete = false;
+    if (client) {
+      replaying_ = client->get();
+      auto receiving = ReceiveReplay(**client);
+      complete = co_await receiving;
+      replaying_ = nullptr;
+    }
+    if (stopped_) co_return;
+    Following(complete ? &StreamFollower::ReplayEnded : &StreamFollower::ReplayFailed);
+    auto applying = ApplyRest();
+    co_await applying;
+  }
+}
+
+// False: the replay broke off, or did not end in time.
+Task<bool> FollowedRank::ReceiveReplay(ZmtpClient& client) {
+  const std::string from = BigEndian(replay_from_);
+  const ZmqMessage question{std::string_view(), from};
+  TimePoint deadline = context_.loop.now() + context_.options.replay_timeout;
+  bool asked = false;
+  while (!stopped_) {
+    auto waiting = client.Next(deadline);
+    const ZmtpNews news = co_await waiting;
+    if (news == ZmtpNews::kConnected) {
+      auto asking = client.Send(question);
+      asked = co_await asking;
+      continue;
+    }
+    if (news == ZmtpNews::kDisconnected && !asked) continue;
+    if (news == ZmtpNews::kDisconnected) Cut(client.fault());
+    if (news != ZmtpNews::kMessage) co_return false;
+    const auto batch = ReadNumbered(client.message());
+    if (!batch) {
+      status().stray_messages.Add(1);
+      continue;
+    }
+    if (batch->sequence == kEndOfReplay && batch->payload.empty()) co_return true;
+    follower_.Replayed(batch->sequence, batch->payload);
+    CopyCounts();
+    auto applying = ApplyRest();
+    co_await applying;
+    deadline = context_.loop.now() + context_.options.replay_timeout;
+  }
+  co_return false;
+}
+
+}  // namespace fathom

@@ -1,0 +1,90 @@
+// Follows the KV events of every worker in the fleet, and updates the index from them.
+//
+// When a worker joins, its event sources are looked up. Each source gets its own stream. Changes
+// (an additional rank, a removed worker) are detected, and streams are started or stopped.
+//
+// Threads  Streams run on their own loop and thread, which is also the only writer of the index.
+//          Start(), StopPolling() and Stop() from one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "router/events/bound_stream.h"
+#include "router/events/event_source.h"
+#include "router/events/intake_context.h"
+#include "router/events/source_finder.h"
+#include "router/events/stream.h"
+#include "router/fleet/fleet.h"
+
+namespace fathom {
+
+class Intake {
+ public:
+  using FindEndpoint = std::function<std::shared_ptr<const Endpoint>(WorkerId)>;
+
+  // Fails if it cannot bind. All arguments must outlive it.
+  static Result<std::unique_ptr<Intake>> Create(const IntakeOptions& options, const Fleet& fleet,
+                                                FindEndpoint find_endpoint, Resolver& resolver,
+                                                CacheIndex& index, FeedBoard& board,
+                                                BlockSizes& sizes, Log& log);
+  ~Intake() { Stop(); }
+  Intake(const Intake&) = delete;
+  Intake& operator=(const Intake&) = delete;
+
+  void Start();
+  // A polled engine returns each event only once. A router that is shutting down stops polling, so
+  // that the next router receives them.
+  void StopPolling();
+  void Stop();
+
+ private:
+  struct Followed {  // a source and its stream
+    EventSource source;
+    std::shared_ptr<Stream> stream;
+  };
+  struct Feed {  // of one worker
+    StreamOwner owner;
+    std::vector<Followed> streams;
+    bool polled = false;
+    bool gone = false;
+    std::string said;    // the last problem that was logged
+    TimePoint probed{};  // when ports that do not connect were last probed
+  };
+
+  Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint find_endpoint,
+         Resolver& resolver, CacheIndex& index, FeedBoard& board, BlockSizes& sizes, Log& log);
+
+  Task<void> Watch();
+  Task<void> LookAfter(std::shared_ptr<Feed> feed);
+  Task<void> Keep(std::shared_ptr<Stream> stream);
+  Task<void> KeepPolling(std::shared_ptr<Stream> stream);
+  void FollowFleet();
+  void Carry(Feed& feed, SourcePlan plan);
+  void Follow(Feed& feed, const EventSource& source);
+  void Abandon(Feed& feed);
+  void StopAll();
+  Task<void> ProbeSilentStreams(Feed& feed);
+  void Explain(Feed& feed, NoFeed kind, const std::string& problem);
+
+  const Fleet& fleet_;
+  const FindEndpoint find_endpoint_;
+  Loop loop_;
+  ByteBudget budget_;
+  Epochs::Seat seat_;
+  IntakeContext context_;
+  FleetReader reader_;
+  uint64_t seen_version_ = ~uint64_t{0};
+  std::unordered_map<WorkerId, std::shared_ptr<Feed>> feeds_;
+  std::shared_ptr<BoundStream> bound_;
+  size_t running_ = 0;  // streams that have not ended
+  bool stopping_ = false;
+  std::function<void()> on_idle_;  // called when no stream runs any more
+  std::thread thread_;
+};
+
+}  // namespace fathom

@@ -1,0 +1,23 @@
+// One stream of events, from any kind of source.
+#pragma once
+
+#include "io/net/task.h"
+#include "router/fleet/feed_board.h"
+
+namespace fathom {
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Runs until Stop(). The caller keeps the stream alive until then.
+  virtual Task<void> Run() = 0;
+  virtual void Stop() = 0;
+  // Call periodically: drops entries that have waited too long.
+  virtual void Tick() = 0;
+  // Whether a peer is connected.
+  virtual bool connected() const = 0;
+  // While no peer is connected: the result of a plain TCP connection.
+  virtual void SetReach(FeedReach /*reach*/) {}
+};
+
+}  // namespace fathom

@@ -1,0 +1,123 @@
+// How much of the router's work is on this rank?
+//
+// Each request stays on its rank from dispatch to its last byte: first as prefill work, in order of
+// arrival, as engines process it; from its first byte on as context that is decoded. When all stays
+// have ended every number is exactly zero again, also after failed or cancelled requests.
+//
+// Progress  The oldest prefill is in progress, so part of the backlog is already done. How much is
+//           estimated from the engine's speed; the next first byte corrects it. A request whose
+//           answer is not streamed (kSilent) shows no first token: it counts as prefilled when its
+//           estimated time is over, or when a later request has its first byte.
+// Threads   Any; a short lock for requests. Look() takes it only to end a silent prefill. Its
+//           numbers may be of slightly different moments while a request enters or leaves.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+#include "router/fleet/load_block.h"
+
+namespace fathom {
+
+class RankLoad {
+ public:
+  enum class Kind : uint8_t { kAnnounced, kSilent };
+
+  // One request on the rank. The owner must call Leave() before destroying it.
+  class Stay {
+   public:
+    Stay() = default;
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+   private:
+    friend class RankLoad;
+    double work_ = 0;       // units of prefill work
+    uint64_t context_ = 0;  // tokens that Leave() subtracts
+    uint64_t grown_ = 0;    // generated tokens
+    Kind kind_ = Kind::kAnnounced;
+    bool here_ = false;
+    bool prefilling_ = false;
+    Stay* before_ = nullptr;  // in the queue of prefills
+    Stay* after_ = nullptr;
+  };
+
+  struct View {
+    double backlog = 0;    // work before a new request's, minus the estimated progress
+    double queued = 0;     // work of all requests without a first byte, progress ignored
+    uint64_t context = 0;  // tokens of all requests
+    uint32_t requests = 0;
+    uint32_t waiting = 0;  // of these, without a first byte
+    friend bool operator==(const View&, const View&) = default;
+  };
+
+  void Enter(Stay& stay, Kind kind, double work, uint64_t context, TimePoint now);
+  // The first byte has arrived: this request is prefilled, and so are the silent ones before it.
+  void FirstByte(Stay& stay, TimePoint now);
+  // The request has generated `tokens` more.
+  void Grow(Stay& stay, uint64_t tokens);
+  // The request's context is now shared with others: Leave() subtracts `context` instead of the
+  // amount that Enter() added.
+  void SetShare(Stay& stay, uint64_t context);
+  void Leave(Stay& stay, TimePoint now);
+
+  // `unit` is the time per unit of work, in nanoseconds.
+  View Look(TimePoint now, double unit);
+  // The same, but silent prefills that are overdue are not ended.
+  View LookAgain(TimePoint now, double unit) const;
+  // Call it some time before Look().
+  void Prefetch() const { __builtin_prefetch(&seen_); }
+  uint32_t requests() const { return seen_.requests.load(std::memory_order_relaxed); }
+  uint32_t waiting() const { return seen_.waiting.load(std::memory_order_relaxed); }
+  // Whether Look() may find that a prefill has ended.
+  bool silent() const { return seen_.silent.load(std::memory_order_relaxed); }
+  // A prefill that ends without an event.
+  struct Silence {
+    TimePoint since{};
+    double work = 0;
+    TimePoint End(double unit) const { return since + Duration(static_cast<int64_t>(work * unit)); }
+  };
+  // The one that Look() may find to have ended, if silent().
+  Silence silence() const;
+
+  // The rank's load is part of a block's from now on.
+  void Stand(LoadBoard& board, const std::string& group);
+  // Null: of none.
+  std::shared_ptr<LoadBlock> block() const;
+
+ private:
+  // Copies for Look(), which order nothing else; written with mutex_ held. One cache line, because
+  // a decision looks at many ranks.
+  struct alignas(64) Seen {
+    std::atomic<double> queued{0};
+    std::atomic<double> oldest{0};  // work of the oldest prefill
+    std::atomic<int64_t> busy_since{0};
+    std::atomic<uint64_t> context{0};
+    std::atomic<uint32_t> requests{0};
+    std::atomic<uint32_t> waiting{0};
+    std::atomic<bool> silent{false};
+  };
+
+  // With mutex_ held.
+  void EndPrefill(Stay& stay, TimePoint now);
+  void EndOverdue(TimePoint now, double unit);
+  LoadShare Share() const;
+  void Publish();
+
+  Seen seen_;
+  mutable std::mutex mutex_;
+  Stay* oldest_ = nullptr;  // guarded by mutex_, as everything below
+  Stay* youngest_ = nullptr;
+  double queued_ = 0;
+  uint64_t context_ = 0;
+  uint32_t requests_ = 0;
+  uint32_t waiting_ = 0;
+  TimePoint busy_since_{};  // when the oldest prefill began, while there is one
+  LoadShare shared_;        // as the block has it
+  std::unique_ptr<LoadPlace> place_;
+};
+
+}  // namespace fathom

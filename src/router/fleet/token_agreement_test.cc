@@ -1,0 +1,309 @@
+#include "router/fleet/token_agreement.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace fathom {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Likely = TokenDifference::Likely;
+using Place = StoredTokens::Place;
+using Tokens = std::vector<TokenId>;
+
+constexpr TimePoint kBegin{seconds(1000)};
+constexpr uint32_t kBlock = 4;
+
+// Blocks whose keys are 11, 12, 13...
+Tokens Prompt(size_t blocks) {
+  Tokens tokens(blocks * kBlock);
+  std::iota(tokens.begin(), tokens.end(), 100);
+  return tokens;
+}
+
+class TokenAgreementTest : public testing::Test {
+ protected:
+  // Sends a request to the rank, which is known to hold its first `held` blocks.
+  uint64_t Send(size_t blocks, size_t held = 0, bool busy = false) {
+    const uint64_t id = ++ids_;
+    const Tokens all = Prompt(blocks);
+    ExpectedBlocks expected{
+        .id = id,
+        .from = static_cast<uint32_t>(held * kBlock),
+        .before = held == 0 ? 0 : 10 + held,
+        .tokens = {all.begin() + static_cast<ptrdiff_t>(held * kBlock), all.end()},
+        .keys = {},
+        .block_size = kBlock,
+        .model = "m"};
+    for (size_t i = held; i < blocks; ++i) expected.keys.push_back(11 + i);
+    tokens_.Sent(busy);
+    tokens_.Expect(std::move(expected), now_);
+    return id;
+  }
+  uint64_t Answer(size_t blocks, size_t held = 0, bool busy = false) {
+    const uint64_t id = Send(blocks, held, busy);
+    tokens_.FirstByte(id, now_);
+    return id;
+  }
+  std::optional<Duration> Store(const Tokens& tokens) {
+    return tokens_.Stored({.tokens = tokens}, now_);
+  }
+  std::optional<Duration> StoreAfter(uint64_t before, const Tokens& tokens) {
+    return tokens_.Stored({.place = Place::kKnown, .before = before, .tokens = tokens}, now_);
+  }
+  void StoreSomewhere() {
+    tokens_.Stored({.place = Place::kUnknown, .before = 0, .tokens = {}}, now_);
+  }
+  std::optional<TokenDifference> LookAfter(Duration time) {
+    now_ += time;
+    return tokens_.Look(now_);
+  }
+  // `requests` requests in a row, each alone, whose events have other tokens.
+  std::optional<TokenDifference> Differ(int requests, const Tokens& theirs = {7, 7, 7, 7, 7, 7}) {
+    std::optional<TokenDifference> difference;
+    for (int i = 0; i < requests; ++i) {
+      Answer(2);
+      Store(theirs);
+      difference = LookAfter(TokenAgreement::kPatience);
+    }
+    return difference;
+  }
+
+  TokenAgreement tokens_;
+  TimePoint now_ = kBegin;
+
+ private:
+  uint64_t ids_ = 0;
+};
+
+constexpr int kEnough = TokenAgreement::kDoubt / TokenAgreement::kAlone;
+
+TEST_F(TokenAgreementTest, DiffersAfterAFewRequestsThatWereAlone) {
+  EXPECT_FALSE(Differ(kEnough - 1));
+  const auto difference = Differ(1);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->requests, static_cast<uint32_t>(kEnough));
+  EXPECT_EQ(difference->model, "m");
+}
+
+TEST_F(TokenAgreementTest, DiffersAfterManyRequestsBesideOthers) {
+  std::optional<TokenDifference> difference;
+  uint32_t requests = 0;
+  for (; !difference && requests < 1000; ++requests) {
+    Answer(2, 0, true);
+    Store({7, 7, 7, 7});
+    difference = LookAfter(TokenAgreement::kPatience);
+  }
+  EXPECT_EQ(requests, TokenAgreement::kDoubt);
+}
+
+TEST_F(TokenAgreementTest, WeighsLittleWhereTheNextOneCameBeforeTheEvent) {
+  for (int i = 0; i < kEnough; ++i) {
+    Answer(2);
+    tokens_.Sent(true);
+    Store({7, 7, 7, 7});
+    EXPECT_FALSE(LookAfter(TokenAgreement::kPatience));
+  }
+}
+
+TEST_F(TokenAgreementTest, WeighsALotWhereTheNextOneCameAfterTheEvent) {
+  std::optional<TokenDifference> difference;
+  for (int i = 0; i < kEnough; ++i) {
+    Answer(2);
+    Store({7, 7, 7, 7});
+    tokens_.Sent(true);
+    difference = LookAfter(TokenAgreement::kPatience);
+  }
+  EXPECT_TRUE(difference);
+}
+
+TEST_F(TokenAgreementTest, IsClearedByOneEventThatAgrees) {
+  ASSERT_TRUE(Differ(kEnough));
+  Answer(2);
+  Store(Prompt(2));
+  EXPECT_FALSE(LookAfter(seconds(0)));
+  EXPECT_FALSE(Differ(kEnough - 1));
+  EXPECT_EQ(Differ(1)->requests, static_cast<uint32_t>(kEnough));
+}
+
+TEST_F(TokenAgreementTest, WaitsForEventsBeforeItJudges) {
+  Differ(kEnough - 1);
+  Answer(2);
+  Store({7, 7, 7, 7});
+  EXPECT_FALSE(LookAfter(TokenAgreement::kPatience - milliseconds(1)));
+  Store(Prompt(2));
+  EXPECT_FALSE(LookAfter(seconds(1)));
+}
+
+TEST_F(TokenAgreementTest, TakesALateEventForWhatItIs) {
+  ASSERT_TRUE(Differ(kEnough));
+  EXPECT_EQ(Store(Prompt(2)), TokenAgreement::kPatience * kEnough);
+  EXPECT_FALSE(LookAfter(seconds(0)));
+}
+
+TEST_F(TokenAgreementTest, SaysNothingOfRequestsWithoutAnEvent) {
+  for (int i = 0; i < 100; ++i) {
+    Answer(2);
+    EXPECT_FALSE(LookAfter(TokenAgreement::kPatience));
+  }
+}
+
+TEST_F(TokenAgreementTest, SaysNothingOfRequestsWithEventsFromAnUnknownPlace) {
+  for (int i = 0; i < 100; ++i) {
+    Answer(2);
+    Store({7, 7, 7, 7});
+    StoreSomewhere();
+    EXPECT_FALSE(LookAfter(TokenAgreement::kPatience));
+  }
+}
+
+TEST_F(TokenAgreementTest, SaysNothingOfRequestsThatWereNotAnswered) {
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t id = Send(2);
+    Store({7, 7, 7, 7});
+    if (i % 2 == 0) tokens_.Withdraw(id);
+    EXPECT_FALSE(LookAfter(TokenAgreement::kPatience));
+  }
+}
+
+// Generated tokens may be stored long after the first byte.
+TEST_F(TokenAgreementTest, AgreesWithoutALagWithWhatFollowsOnThePrompt) {
+  Answer(4, 0);
+  now_ += seconds(1);
+  EXPECT_EQ(StoreAfter(14, {1, 2, 3, 4}), std::nullopt);
+  EXPECT_FALSE(tokens_.expects());
+}
+
+TEST_F(TokenAgreementTest, AgreesWhereverTheEventContinuesThePrompt) {
+  struct Row {
+    size_t held;
+    uint64_t before;  // 0: at the beginning
+    Tokens event;
+    bool agrees;
+  };
+  const Tokens all = Prompt(4);
+  const auto blocks = [&](size_t from, size_t to) {
+    return Tokens(all.begin() + static_cast<ptrdiff_t>(from * kBlock),
+                  all.begin() + static_cast<ptrdiff_t>(to * kBlock));
+  };
+  const Row rows[] = {
+      {0, 0, blocks(0, 4), true},         // the whole prompt
+      {0, 0, blocks(0, 1), true},         // its first block
+      {0, 12, blocks(2, 4), true},        // a part of it, after a block that is cached already
+      {2, 12, blocks(2, 4), true},        // the new part
+      {2, 13, blocks(3, 4), true},        // a piece of the new part
+      {2, 0, blocks(0, 4), true},         // recomputed from the beginning
+      {2, 11, blocks(1, 3), true},        // recomputed from a later block
+      {2, 0, blocks(0, 2), false},        // recomputed, but without the new part
+      {2, 12, {1, 2, 3, 4}, false},       // other tokens in its place
+      {0, 12, {1, 2, 3, 4}, false},       // likewise
+      {0, 99, blocks(0, 4), false},       // in another prompt
+      {0, 0, {100, 101, 102, 7}, false},  // not the whole block
+  };
+  for (const Row& row : rows) {
+    tokens_ = {};
+    Answer(4, row.held);
+    now_ += seconds(1);
+    const auto lag = row.before == 0 ? Store(row.event) : StoreAfter(row.before, row.event);
+    EXPECT_EQ(lag, row.agrees ? std::optional<Duration>(seconds(1)) : std::nullopt)
+        << row.held << " held, after " << row.before;
+    EXPECT_EQ(tokens_.expects(), !row.agrees);
+  }
+}
+
+TEST_F(TokenAgreementTest, MeasuresNoLagOfAnEventThatCameBeforeTheFirstByte) {
+  const uint64_t id = Send(2);
+  EXPECT_EQ(Store(Prompt(2)), std::nullopt);
+  EXPECT_TRUE(tokens_.expects());
+  tokens_.FirstByte(id, now_ + seconds(1));
+  EXPECT_FALSE(tokens_.expects());
+}
+
+TEST_F(TokenAgreementTest, TellsTheFirstPlaceAndTheLikelyCause) {
+  struct Row {
+    const char* what;
+    Tokens theirs;
+    uint32_t position;
+    TokenId ours;
+    TokenId theirs_there;
+    Likely likely;
+  };
+  const Row rows[] = {
+      // ours are 100 to 107
+      {"BOS too many", {1, 100, 101, 102, 103, 104, 105, 106}, 0, 100, 1, Likely::kExtraFirst},
+      {"BOS missing", {101, 102, 103, 104, 105, 106, 107, 5}, 0, 100, 101, Likely::kMissingFirst},
+      {"in the middle", {100, 101, 55, 103}, 2, 102, 55, Likely::kTemplate},
+      {"other frame, same text", {1, 2, 3, 102, 103, 104, 105, 8}, 0, 100, 1, Likely::kTemplate},
+      {"nothing in common", {1, 2, 3, 4, 5, 6, 7, 8}, 0, 100, 1, Likely::kVocabulary},
+  };
+  for (const Row& row : rows) {
+    tokens_ = {};
+    const auto difference = Differ(kEnough, row.theirs);
+    ASSERT_TRUE(difference) << row.what;
+    EXPECT_TRUE(difference->located) << row.what;
+    EXPECT_EQ(difference->position, row.position) << row.what;
+    EXPECT_EQ(difference->ours, row.ours) << row.what;
+    EXPECT_EQ(difference->theirs, row.theirs_there) << row.what;
+    EXPECT_EQ(difference->likely, row.likely) << row.what;
+  }
+}
+
+TEST_F(TokenAgreementTest, CountsPositionsFromTheBeginningOfThePrompt) {
+  for (int i = 0; i < kEnough; ++i) {
+    Answer(4, 2);
+    StoreAfter(12, {108, 7, 7, 7});
+    LookAfter(TokenAgreement::kPatience);
+  }
+  const auto difference = LookAfter(seconds(0));
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->position, 9u);
+  EXPECT_EQ(difference->ours, 109u);
+}
+
+TEST_F(TokenAgreementTest, LocatesNothingWhereNoEventIsInOurPlace) {
+  for (int i = 0; i < kEnough; ++i) {
+    Answer(2);
+    StoreAfter(99, {7, 7, 7, 7});
+    LookAfter(TokenAgreement::kPatience);
+  }
+  const auto difference = LookAfter(seconds(0));
+  ASSERT_TRUE(difference);
+  EXPECT_FALSE(difference->located);
+}
+
+TEST_F(TokenAgreementTest, BeginsAnewAfterAReset) {
+  ASSERT_TRUE(Differ(kEnough));
+  Answer(2);
+  tokens_.Reset();
+  EXPECT_FALSE(tokens_.expects());
+  EXPECT_FALSE(LookAfter(seconds(60)));
+  EXPECT_FALSE(Differ(kEnough - 1));
+  EXPECT_EQ(Differ(1)->requests, static_cast<uint32_t>(kEnough));
+}
+
+TEST_F(TokenAgreementTest, HasRoomForSoManyAndLetsTheOldestGo) {
+  const uint64_t oldest = Answer(2);
+  for (size_t i = 1; i < TokenAgreement::kMost; ++i) {
+    EXPECT_TRUE(tokens_.MayExpect(now_));
+    Send(2, 1);
+  }
+  EXPECT_FALSE(tokens_.MayExpect(now_));
+  now_ += TokenAgreement::kPatience + seconds(1);
+  EXPECT_TRUE(tokens_.MayExpect(now_));
+  Send(2, 1);
+  tokens_.FirstByte(oldest, now_);
+  EXPECT_EQ(Store(Prompt(2)), std::nullopt) << "the oldest is not noted any more";
+}
+
+TEST_F(TokenAgreementTest, ForgetsRequestsOfLongAgo) {
+  Send(2);
+  LookAfter(TokenAgreement::kRemembered);
+  EXPECT_TRUE(tokens_.expects());
+  LookAfter(milliseconds(1));
+  EXPECT_FALSE(tokens_.expects());
+}
+
+}  // namespace
+}  // namespace fathom

@@ -1,0 +1,18 @@
+#include "router/gateway/chat_fields.h"
+
+namespace fathom {
+
+ChatFields ChatOf(const PromptFields& fields) {
+  return {.messages = fields.messages,
+          .tools = fields.tools,
+          .tool_choice = fields.tool_choice,
+          .documents = fields.documents,
+          .chat_template = fields.chat_template,
+          .chat_template_kwargs = fields.chat_template_kwargs,
+          .reasoning_effort = fields.reasoning_effort,
+          .add_generation_prompt = fields.add_generation_prompt,
+          .continue_final_message = fields.continue_final_message,
+          .add_special_tokens = fields.add_special_tokens};
+}
+
+}  // namespace fathom

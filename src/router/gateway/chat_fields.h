@@ -1,0 +1,11 @@
+// The members of a request that reach a chat template.
+#pragma once
+
+#include "router/gateway/request_fields.h"
+#include "text/model/chat_request.h"
+
+namespace fathom {
+
+ChatFields ChatOf(const PromptFields& fields);
+
+}  // namespace fathom

@@ -1,0 +1,114 @@
+// The life of one request: admission, selection of a worker, relay of its answer, and the handling
+// of failures in each of them.
+//
+// Retries       Until the first byte of an answer's body the client has received nothing, so the
+//               request can go to another worker: after a refused or broken connection, silence, a
+//               5xx, or an empty 200. Later failures are reported to the client.
+// Cancellation  A client that leaves (also by a half-close) closes the worker's connection at once.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/text_builder.h"
+#include "io/http/client_connection.h"
+#include "router/gateway/answer_relay.h"
+#include "router/gateway/gateway.h"
+#include "router/gateway/request_fields.h"
+#include "router/gateway/selection.h"
+#include "router/gateway/usage_question.h"
+
+namespace fathom {
+
+class Exchange final : private HangupWatcher {
+ public:
+  Exchange(Gateway& gateway, ServerConnection& client, Route route, const RequestFields& fields,
+           std::string_view body);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  Task<void> Run();
+
+  // Stops waiting for a worker whose listener has been closed, and which has been silent, for
+  // longer than the grace period.
+  void GiveUpIfSilent();
+  Exchange* next() const { return next_; }
+
+ private:
+  struct Failure {
+    RetryReason reason;
+    int status;  // the client's status if no other worker can answer
+    std::string_view code;
+    std::string_view what;
+    bool blames_worker = true;
+  };
+  // kHeld: the worker was not asked, because another process may be at its address by now.
+  enum class Outcome : uint8_t { kOk, kFailed, kHeld, kClientLeft };
+
+  void OnHangup() override;
+
+  Task<bool> Enter();
+  Task<bool> AwaitFleet();
+  Task<void> Serve();
+  Task<void> Refuse(int status, std::string_view code, std::string_view message);
+  Task<void> AnswerFailure();
+
+  bool MayTryAgain(const Worker& failed);
+
+  Task<Outcome> Attempt(Worker& worker);
+  Task<Outcome> Connect(Worker& worker);
+  Task<Outcome> Ask(Worker& worker);
+  Task<Outcome> ConnectAndAsk(Worker& worker);
+  bool MustReconsider(const Worker& worker);
+  Task<Outcome> Relay(Worker& worker);
+  bool WantsAnotherWorker(Worker& worker);
+  Outcome FailWith(const Failure& failure);
+  Outcome FailWith(IoStatus status);
+  void BlameWorker(Worker& worker);
+  void DoubtWorker();
+  void ReportBrokenAnswer(Worker& worker, IoStatus status);
+
+  std::string_view BodyFor(const Worker& worker);
+  void BuildRequestHead(const Worker& worker, size_t body_bytes);
+  void BuildAnswerHeaders(const Worker& worker);
+  void Finish(int status);
+  TimePoint Deadline(Duration wait) const;
+
+  Gateway& gateway_;
+  GatewayContext& context_;
+  Loop& loop_;
+  ServerConnection& client_;
+  const Route route_;
+  const RequestFields& fields_;
+  const std::string_view body_;
+  std::string token_body_;  // the same with token ids in place of the prompt
+  const TimePoint give_up_at_;
+
+  std::array<char, 32> made_id_;
+  const std::string_view request_id_;
+  Selection selection_;
+  UsageQuestion usage_;
+  std::optional<Failure> failure_;
+
+  std::unique_ptr<ClientConnection> connection_;
+  Worker* worker_ = nullptr;      // the worker that is being asked
+  AnswerRelay* relay_ = nullptr;  // while it runs
+  Admission::Wait* waiting_ = nullptr;
+  TimePoint asked_at_;
+  TextBuilder request_head_;
+  bool sent_whole_ = false;      // the worker has received the complete request
+  bool answer_started_ = false;  // the worker has sent a byte
+  uint64_t bytes_out_ = 0;
+  bool client_left_ = false;
+  bool given_up_ = false;  // by GiveUpIfSilent()
+  uint8_t held_ = 0;       // attempts that ended so
+
+  Exchange* next_ = nullptr;
+  Exchange** link_ = nullptr;  // the pointer to this object in the gateway's list
+};
+
+}  // namespace fathom

@@ -1,0 +1,36 @@
+#include "router/gateway/prompt_key.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "codec/json_scan.h"
+
+namespace fathom {
+PromptKeys::PromptKeys(std::string_view model, const PromptFields& parts, uint64_t secret)
+    : whole_(KeyOfText(model, secret)) {
+  for (const PromptField& field : kPromptFields) {
+    if (field.value == &PromptFields::messages || !field.asked) continue;
+    whole_ = ChainText(whole_, parts.*field.value, secret);
+  }
+  if (parts.messages.starts_with('[')) {
+    ChainMessages(parts.messages, secret);
+  } else {
+    whole_ = ChainText(whole_, parts.messages, secret);
+  }
+}
+
+void PromptKeys::ChainMessages(std::string_view messages, uint64_t secret) {
+  JsonElements elements(messages);
+  while (const auto message = elements.Next()) {
+    whole_ = ChainText(whole_, *message, secret);
+    ring_[messages_++ % kReach] = whole_;
+  }
+  earlier_ = messages_ == 0 ? 0 : std::min(messages_ - 1, kReach - 1);
+}
+
+const TextKey& PromptKeys::Earlier(size_t i) const {
+  CHECK(i < earlier_);
+  return ring_[(messages_ - 2 - i) % kReach];
+}
+
+}  // namespace fathom

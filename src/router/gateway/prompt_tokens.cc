@@ -1,0 +1,235 @@
+#include "router/gateway/prompt_tokens.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "codec/json_scan.h"
+#include "router/gateway/token_body.h"
+#include "text/tokens/token_ids.h"
+
+namespace fathom {
+namespace {
+
+bool IsText(std::string_view value) { return value.starts_with('"'); }
+bool IsList(std::string_view value) { return value.starts_with('['); }
+
+// What reading a prompt can take. An id is written with two bytes or more, and its vector may have
+// grown to twice its size; a text has at most one token per byte, and is copied and rendered.
+constexpr uint64_t kMostPerByteOfIds = 2 * sizeof(TokenId) / 2;
+constexpr uint64_t kMostPerByteOfText = 2 + sizeof(TokenId);
+
+// Requests select an adapter by its name, in place of the model's.
+uint64_t SeedOf(const RequestFields& fields, const FleetSnapshot& fleet) {
+  const std::string_view lora = fleet.IsAdapter(fields.model) ? fields.model : std::string_view();
+  if (lora.empty() && fields.cache_salt.empty()) return kKeySeed;
+  return NamespaceSeed(lora, JsonText(fields.cache_salt).value_or(""));
+}
+
+// The prompt of a completion: a text, a list of ids, or an unreadable value. Of several prompts,
+// the first.
+std::string_view FirstPrompt(std::string_view prompt) {
+  if (!IsList(prompt)) return prompt;
+  const std::string_view first = JsonElements(prompt).Next().value_or("");
+  return IsText(first) || IsList(first) ? first : prompt;
+}
+
+size_t GuessTokens(const PromptFields& parts) {
+  constexpr size_t kBytesPerToken = 4;  // of text, approximately
+  const size_t bytes = parts.prompt.size() + parts.messages.size() + parts.tools.size();
+  return std::min(bytes / kBytesPerToken, PromptReader::kMostGuessed);
+}
+
+// The members that determine the tokens of a prompt on this route.
+PromptFields PartsOf(const PromptFields& all, Route route) {
+  PromptFields parts;
+  if (route == Route::kCompletions) {
+    parts.prompt = FirstPrompt(all.prompt);
+    parts.add_special_tokens = all.add_special_tokens;
+  } else {
+    parts = all;
+    parts.prompt = {};
+  }
+  return parts;
+}
+
+// All engines of one model are assumed to be of one kind.
+EngineKind EngineOf(const FleetSnapshot& fleet, std::string_view model) {
+  const auto& serving = fleet.Serving(model);
+  return serving.empty() ? EngineKind::kUnknown : serving.front()->worker->report.engine();
+}
+
+ChatDialect DialectOf(EngineKind engine) {
+  switch (engine) {
+    case EngineKind::kSglang:
+      return ChatDialect::kSglang;
+    case EngineKind::kTrtllm:
+      return ChatDialect::kTrtllm;
+    case EngineKind::kVllm:
+    case EngineKind::kUnknown:
+      break;
+  }
+  return ChatDialect::kVllm;
+}
+
+// The token ids that a chat request contains, for the engine that takes them.
+std::string_view OwnIds(const RequestFields& fields, EngineKind engine) {
+  if (engine == EngineKind::kSglang) return fields.input_ids;
+  return engine == EngineKind::kTrtllm ? fields.prompt_token_ids : std::string_view();
+}
+
+void Use(PromptTokens& prompt, SharedTokens tokens, TokensFrom from) {
+  prompt.owner = std::move(tokens);
+  prompt.tokens = *prompt.owner;
+  prompt.prompt_tokens = prompt.tokens.size();
+  prompt.from = from;
+}
+
+}  // namespace
+
+SpareTokens::Room SpareTokens::Get() {
+  const Return back{this};
+  if (kept_.empty()) return Room(new std::vector<TokenId>(), back);
+  Room room(kept_.back().release(), back);
+  kept_.pop_back();
+  return room;
+}
+
+void SpareTokens::Take(std::vector<TokenId>* tokens) {
+  std::unique_ptr<std::vector<TokenId>> returned(tokens);
+  if (kept_.size() == kKept || returned->capacity() > kLargest) return;
+  returned->clear();
+  kept_.push_back(std::move(returned));
+}
+
+PromptReader::PromptReader(const TokenizeOptions& options, Loop& loop,
+                           std::shared_ptr<TokenSource> source, const PromptShelves& shelves)
+    : options_(options),
+      loop_(loop),
+      shelves_(shelves),
+      local_(loop, shelves.side_work, shelves.tokens, options.secret),
+      source_(std::move(source)),
+      desk_(std::make_shared<TokenDesk>(loop, source_, shelves.tokens, shelves.metrics.duration)) {}
+
+Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
+                                      std::shared_ptr<const FleetSnapshot> fleet) {
+  PromptTokens prompt;
+  prompt.seed = SeedOf(fields, *fleet);
+  if (route != Route::kChat && route != Route::kCompletions) co_return prompt;
+  TokenQuestion question;
+  question.parts = PartsOf(fields.parts, route);
+  const std::string_view text = question.parts.prompt;
+  prompt.prompt_tokens = GuessTokens(question.parts);
+  const EngineKind engine = EngineOf(*fleet, fields.model);
+  prompt.engine = engine;
+  const std::string_view ids = route == Route::kChat ? OwnIds(fields, engine) : text;
+  if (IsList(ids)) {
+    if (TakeMemory(ids.size() * kMostPerByteOfIds, fields.model, prompt)) ReadIds(ids, prompt);
+  } else if (fields.truncate) {
+    // Only the engine knows which part is left after truncation.
+    prompt.inexact = Inexact::kTruncated;
+    shelves_.metrics.InexactFor(Inexact::kTruncated).Add();
+  } else if (IsText(text) || IsList(question.parts.messages)) {
+    question.model = fields.model;
+    question.fleet = std::move(fleet);
+    const bool literal = options_.literal_user_text && TakesTokenIds(engine, route, fields);
+    if (TakeMemory(BytesOf(question.parts) * kMostPerByteOfText, fields.model, prompt)) {
+      auto reading = ReadText(question, literal, prompt);
+      co_await reading;
+    }
+  }
+  prompt.memory.ShrinkTo(prompt.tokens.size() * sizeof(TokenId));
+  shelves_.metrics.From(prompt.from).Add();
+  co_return prompt;
+}
+
+bool PromptReader::TakeMemory(uint64_t bytes, std::string_view model, PromptTokens& prompt) {
+  if (prompt.memory.TryTake(shelves_.memory, bytes)) return true;
+  shelves_.metrics.Failures(TokenFailure::kOverload).Add();
+  source_->Miss(model, TokenFailure::kOverload, loop_.now());
+  return false;
+}
+
+void PromptReader::ReadIds(std::string_view array, PromptTokens& prompt) {
+  prompt.room = spare_.Get();
+  if (!AppendTokenIds(array, *prompt.room)) return;  // the engine will report the error
+  prompt.tokens = *prompt.room;
+  prompt.prompt_tokens = prompt.tokens.size();
+  prompt.from = TokensFrom::kIds;
+}
+
+Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
+                                  PromptTokens& prompt) {
+  const std::string_view base = question.fleet->BaseOf(question.model);
+  if (auto model = shelves_.models.Find(question.model, base)) {
+    auto reading = ReadWithFiles(std::move(model), question, literal, prompt);
+    co_await reading;
+    if (!prompt.inexact || !EngineMayKnow(*prompt.inexact)) co_return;
+  }
+  if (options_.timeout == Duration::zero()) co_return;
+  auto asking = AskEngine(question, prompt);
+  co_await asking;
+}
+
+Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> model,
+                                       const TokenQuestion& question, bool literal,
+                                       PromptTokens& prompt) {
+  const TimePoint begun = std::chrono::steady_clock::now();
+  const LocalTokenizer::Manner manner{DialectOf(EngineOf(*question.fleet, question.model)),
+                                      literal};
+  // If engines are never asked, our own threads still need a limit.
+  const Duration patience =
+      options_.timeout == Duration::zero() ? TokenizeOptions().timeout : options_.timeout;
+  prompt.room = spare_.Get();
+  auto reading =
+      local_.Read(std::move(model), question.parts, manner, loop_.now() + patience, *prompt.room);
+  LocalTokenizer::Reading read = co_await reading;
+  shelves_.metrics.local_duration.Observe(std::chrono::steady_clock::now() - begun);
+  prompt.inexact = read.inexact;
+  if (read.inexact) {
+    shelves_.metrics.InexactFor(*read.inexact).Add();
+    shelves_.complaints.Miss(question.model, *read.inexact, read.problem, loop_.now());
+  }
+  if (prompt.room->empty()) co_return;
+  prompt.tokens = *prompt.room;
+  prompt.from = read.whole ? TokensFrom::kTokenizer : TokensFrom::kPartial;
+  prompt.prompt_tokens =
+      read.whole ? prompt.tokens.size() : std::max(prompt.prompt_tokens, prompt.tokens.size());
+  prompt.places = std::move(read.places);
+  prompt.known = shelves_.prefixes.Find(prompt.places, prompt.seed);
+}
+
+Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& prompt) {
+  const PromptKeys keys(question.model, question.parts, options_.secret);
+  if (SharedTokens known = shelves_.tokens.Find(keys.whole())) {
+    Use(prompt, std::move(known), TokensFrom::kCache);
+    co_return;
+  }
+  auto asking = desk_->Ask(keys.whole(), question, loop_.now() + options_.timeout);
+  auto answer = co_await asking;
+  if (answer) {
+    Use(prompt, *std::move(answer), TokensFrom::kEngine);
+    co_return;
+  }
+  shelves_.metrics.Failures(answer.error()).Add();
+  source_->Miss(question.model, answer.error(), loop_.now());
+  UseEarlierTurn(keys, prompt);
+}
+
+void PromptReader::Keep(const PromptTokens& prompt, PrefixKeys keys) {
+  shelves_.prefixes.Put(prompt.places, prompt.seed, prompt.known.tokens, std::move(keys));
+}
+
+void PromptReader::UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt) {
+  for (size_t i = 0; i < keys.earlier(); ++i) {
+    SharedTokens known = shelves_.tokens.Find(keys.Earlier(i));
+    if (!known || known->size() <= kUncertain) continue;
+    const size_t guess = prompt.prompt_tokens;
+    Use(prompt, std::move(known), TokensFrom::kPartial);
+    prompt.tokens = prompt.tokens.first(prompt.tokens.size() - kUncertain);
+    prompt.prompt_tokens = std::max(guess, prompt.prompt_tokens);
+    return;
+  }
+}
+
+}  // namespace fathom

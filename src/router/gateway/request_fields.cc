@@ -1,0 +1,132 @@
+#include "router/gateway/request_fields.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "codec/json_scan.h"
+
+namespace fathom {
+namespace {
+
+std::string_view UnlessNull(std::string_view value) {
+  return value == "null" ? std::string_view() : value;
+}
+
+// A byte is written with at most six: \u0041.
+void ReadModel(std::string_view value, RequestFields& fields) {
+  constexpr size_t kLongestWritten = 6 * kLongestModel + 2;
+  fields.model.clear();
+  fields.model_problem = {};
+  if (value == "null") return;  // the same as missing
+  auto text = value.size() <= kLongestWritten ? JsonText(value) : std::nullopt;
+  if (!value.starts_with('"') || (!text && value.size() <= kLongestWritten)) {
+    fields.model_problem = "'model' must be a string";
+  } else if (!text || text->size() > kLongestModel) {
+    static const std::string kTooLong =
+        fmt::format("'model' must have at most {} bytes", kLongestModel);
+    fields.model_problem = kTooLong;
+  } else {
+    fields.model = *std::move(text);
+  }
+}
+
+void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
+  for (const PromptField& field : kPromptFields) {
+    if (!JsonKeyIs(member.key, field.name)) continue;
+    fields.parts.*field.value = UnlessNull(member.value);
+    return;
+  }
+  if (JsonKeyIs(member.key, "stream")) {
+    fields.stream = member.value == "true";
+  } else if (JsonKeyIs(member.key, "echo")) {
+    fields.echo = member.value == "true";
+  } else if (JsonKeyIs(member.key, "truncate_prompt_tokens")) {
+    fields.truncate = member.value != "null";
+  } else if (JsonKeyIs(member.key, "n") || JsonKeyIs(member.key, "best_of")) {
+    fields.counts_otherwise |= member.value != "1" && member.value != "null";
+  } else if (JsonKeyIs(member.key, "prompt_logprobs")) {
+    fields.counts_otherwise |= member.value != "null";
+  } else if (JsonKeyIs(member.key, "use_beam_search")) {
+    fields.counts_otherwise |= member.value == "true";
+  } else if (JsonKeyIs(member.key, "cache_salt")) {
+    fields.cache_salt = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "stream_options")) {
+    fields.stream_options = member.value;
+  } else if (JsonKeyIs(member.key, "input_ids")) {
+    fields.input_ids = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "prompt_token_ids")) {
+    fields.prompt_token_ids = UnlessNull(member.value);
+  }
+}
+
+constexpr std::string_view kTransferMembers[] = {"kv_transfer_params", "disaggregated_params"};
+constexpr std::string_view kBootstrap = "bootstrap_";
+constexpr size_t kLongestName = 64;  // of a client's own, in an error
+// Objects from which vLLM takes arguments of the same names: sampling_params.extra_args.
+constexpr std::string_view kNests[] = {"vllm_xargs", "sampling_params", "extra_args"};
+constexpr int kDeepestNest = 2;
+
+std::string_view TransferFieldIn(std::string_view object, int depth);
+
+// The name, if this member steers a transfer. To SGLang, a bootstrap port of null is not a missing
+// one.
+std::string_view TransferFieldOf(const JsonScanner::Member& member, int depth) {
+  if (JsonKeyStartsWith(member.key, kBootstrap)) {
+    const bool plain = member.key.size() <= kLongestName && member.key.starts_with(kBootstrap);
+    return plain ? member.key : kBootstrap;
+  }
+  for (const std::string_view name : kTransferMembers) {
+    if (member.value != "null" && JsonKeyIs(member.key, name)) return name;
+  }
+  for (const std::string_view name : kNests) {
+    if (depth < kDeepestNest && JsonKeyIs(member.key, name)) {
+      return TransferFieldIn(member.value, depth + 1);
+    }
+  }
+  return {};
+}
+
+std::string_view TransferFieldIn(std::string_view object, int depth) {
+  JsonScanner members(object);
+  for (;;) {
+    const auto member = members.Next();
+    if (!member || !*member) return {};
+    if (const auto name = TransferFieldOf(**member, depth); !name.empty()) return name;
+  }
+}
+
+}  // namespace
+
+size_t BytesOf(const PromptFields& parts) {
+  size_t bytes = 0;
+  for (const PromptField& field : kPromptFields) bytes += (parts.*field.value).size();
+  return bytes;
+}
+
+PromptFields CopyOf(const PromptFields& parts, std::string& text) {
+  CHECK(text.capacity() - text.size() >= BytesOf(parts));
+  PromptFields copy;
+  for (const PromptField& field : kPromptFields) {
+    const std::string_view part = parts.*field.value;
+    text += part;
+    copy.*field.value = std::string_view(text).substr(text.size() - part.size());
+  }
+  return copy;
+}
+
+Result<RequestFields> ReadRequestFields(std::string_view body) {
+  RequestFields fields;
+  JsonScanner scanner(body);
+  for (;;) {
+    TRY(const auto member, scanner.Next());
+    if (!member) return fields;
+    if (JsonKeyIs(member->key, "model")) {
+      ReadModel(member->value, fields);
+    } else {
+      ReadMember(*member, fields);
+      if (fields.transfer_field.empty()) fields.transfer_field = TransferFieldOf(*member, 0);
+    }
+  }
+}
+
+}  // namespace fathom

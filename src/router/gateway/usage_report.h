@@ -1,0 +1,21 @@
+// The usage that an engine reports for an answered prompt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace fathom {
+
+struct EngineUsage {
+  uint64_t prompt_tokens = 0;
+  // Found in the engine's cache. nullopt: not reported; some engines do not report zero.
+  std::optional<uint64_t> cached_tokens;
+
+  bool operator==(const EngineUsage&) const = default;
+};
+
+// Reads a "usage" object. nullopt if it has no prompt_tokens.
+std::optional<EngineUsage> ReadUsage(std::string_view json);
+
+}  // namespace fathom

@@ -1,0 +1,533 @@
+#include "router/serve/frontend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "io/net/tls.h"
+#include "metrics/catalogue.h"
+
+namespace fathom {
+namespace {
+
+// Separate from the seed of the choices: clients must not be able to predict places in the index.
+uint64_t RandomSecret() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+uint64_t SeedOf(const Settings& settings) {
+  const int64_t seed = settings.Integer("seed");
+  return seed != 0 ? static_cast<uint64_t>(seed) : RandomSecret();
+}
+
+size_t ThreadsOf(const Settings& settings) {
+  const int64_t asked = settings.Integer("threads");
+  if (asked > 0) return static_cast<size_t>(asked);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+size_t TokenizeThreadsOf(const Settings& settings) {
+  const int64_t asked = settings.Integer("tokenize-threads");
+  if (asked > 0) return static_cast<size_t>(asked);
+  return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 1, 4);
+}
+
+KeyFile ApiKeysOf(const Settings& s) {
+  return KeyFile("api-keys-file", s.Secrets("api-key"), s.Text("api-keys-file"));
+}
+
+KeyFile AdminKeysOf(const Settings& s) {
+  const std::string& key = s.Secret("admin-key");
+  const auto keys = key.empty() ? std::vector<std::string>() : std::vector<std::string>{key};
+  return KeyFile("admin-key-file", keys, s.Text("admin-key-file"));
+}
+
+ListenPlan::Keys KeysSet(const Settings& s) {
+  return {.clients = ApiKeysOf(s).configured(), .operators = AdminKeysOf(s).configured()};
+}
+
+bool FollowsEvents(const Settings& s) {
+  return s.Choice("kv-events") == "on" && s.Flag("router-kv-events");
+}
+
+// Block sizes do not matter if the contents of caches are not used.
+bool NeedsBlockSizes(const Settings& s) {
+  return FollowsEvents(s) && s.Choice("router-mode") == "kv";
+}
+
+Result<BlockSizeRules> BlockSizeRulesOf(const Settings& s) {
+  BlockSizeRules rules;
+  rules.configured = static_cast<uint32_t>(s.Integer("kv-cache-block-size"));
+  rules.mixed = s.Choice("block-size-conflict") == "mixed";
+  rules.wait = s.Time("block-size-wait");
+  if (rules.configured != 0 && rules.mixed) {
+    return Fail(
+        Blame::kCaller,
+        "kv-cache-block-size {} (from {}) and block-size-conflict mixed cannot be combined: "
+        "remove kv-cache-block-size, block sizes are detected",
+        rules.configured, s.OriginOf("kv-cache-block-size"));
+  }
+  return rules;
+}
+
+Weights WeightsOf(const Settings& s) {
+  Weights w;
+  w.overlap_credit = s.Number("router-kv-overlap-score-credit");
+  w.prefill_scale = s.Number("router-prefill-load-scale");
+  w.active_request = s.Number("router-decode-active-request-weight");
+  w.host_hit = s.Number("router-host-cache-hit-weight");
+  w.disk_hit = s.Number("router-disk-cache-hit-weight");
+  w.temperature = s.Number("router-temperature");
+  const auto set = [&](std::string_view name) { return s.OriginOf(name) != "default"; };
+  constexpr std::string_view kOlder = "router-kv-overlap-score-weight";
+  const bool newer = set("router-prefill-load-scale") || set("router-kv-overlap-score-credit");
+  if (!set(kOlder) || newer) return w;
+  // 0 turns the credit off; as a prefill scale, 0 would leave only decoding to choose by.
+  const double weight = s.Number(kOlder);
+  weight == 0 ? w.overlap_credit = 0 : w.prefill_scale = weight;
+  return w;
+}
+
+SteeringOptions SteeringOptionsOf(const Settings& s) {
+  SteeringOptions o;
+  o.mode = *ParseRouterMode(s.Choice("router-mode"));
+  o.events = FollowsEvents(s);
+  o.weights = WeightsOf(s);
+  o.belief_outlives = s.Time("router-belief-ttl");
+  o.approximate_ttl = s.Time("router-ttl");
+  o.approximate_bytes = s.Bytes("index-max-bytes");
+  o.prefix_tokens = static_cast<size_t>(s.Integer("router-prefix-hash-tokens"));
+  o.prefix_bound = s.Number("router-prefix-hash-bound");
+  o.queue_threshold = s.Number("router-queue-threshold");
+  o.decisions_kept = static_cast<size_t>(s.Integer("decisions-kept"));
+  return o;
+}
+
+GatewayOptions GatewayOptionsOf(const Settings& s) {
+  GatewayOptions o;
+  o.steering = SteeringOptionsOf(s);
+  o.session_ttl = s.Time("session-affinity-ttl");
+  o.max_in_flight = static_cast<uint32_t>(s.Integer("max-in-flight"));
+  o.max_waiting = static_cast<uint32_t>(s.Integer("max-waiting"));
+  o.queue_timeout = s.Time("queue-timeout");
+  o.connect_timeout = s.Time("connect-timeout");
+  o.first_byte_timeout = s.Time("first-byte-timeout");
+  o.idle_timeout = s.Time("idle-timeout");
+  o.request_timeout = s.Time("request-timeout");
+  o.silent_stream_grace = s.Time("silent-stream-grace");
+  o.max_head = s.Bytes("max-head-size");
+  o.pool_size = static_cast<size_t>(s.Integer("pool-size"));
+  o.pool_idle_timeout = s.Time("upstream-keep-alive-timeout");
+  o.retry_attempts = static_cast<uint32_t>(s.Integer("retry-attempts"));
+  o.retry_budget = s.Number("retry-budget");
+  o.pass_routes = s.List("pass-routes");
+  o.allow_transfer_fields = s.Flag("allow-transfer-fields");
+  o.metrics_urls = s.Flag("metrics-urls");
+  o.log_requests = s.Flag("log-requests");
+  o.log_selections = s.Flag("log-selections");
+  o.routing_headers = s.Flag("routing-headers");
+  o.dispatch_timeout = s.Time("router-queue-timeout");
+  // Longer than --block-size-wait, so that requests are not refused just before it ends.
+  o.fleet_wait = s.Time("block-size-wait") + std::chrono::seconds(1);
+  o.tokenize_timeout = s.Time("tokenize-timeout");
+  o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
+  o.tokenize_threads = TokenizeThreadsOf(s);
+  o.prompt_bytes = s.Bytes("max-body-memory");
+  o.forward_tokens = s.Flag("forward-tokens");
+  o.literal_user_text = s.Flag("literal-user-text");
+  o.ask_usage = s.Flag("ask-usage");
+  o.ready_when_trusted = s.Choice("ready-when") == "trusted";
+  return o;
+}
+
+ServerOptions ServerOptionsOf(const Settings& s) {
+  ServerOptions o;
+  o.max_head = s.Bytes("max-head-size");
+  o.max_body = s.Bytes("max-body-size");
+  o.body_budget = std::make_shared<RequestMemory>(s.Bytes("max-body-memory"));
+  o.head_timeout = s.Time("head-timeout");
+  o.body_timeout = s.Time("body-timeout");
+  o.write_timeout = s.Time("write-timeout");
+  o.keep_alive_timeout = s.Time("keep-alive-timeout");
+  return o;
+}
+
+ProbeOptions ProbeOptionsOf(const Settings& s) {
+  ProbeOptions o;
+  o.interval = s.Time("health-check-interval");
+  o.timeout = s.Time("health-check-timeout");
+  o.failures = static_cast<uint32_t>(s.Integer("health-check-failures"));
+  o.path = s.Text("health-check-path");
+  return o;
+}
+
+Result<std::vector<AddressRange>> BindAllowed(const Settings& s) {
+  std::vector<AddressRange> allowed;
+  for (const std::string& network : s.List("kv-events-bind-allow")) {
+    auto range = AddressRange::Parse(network);
+    if (!range) return std::unexpected(std::move(range).error().In("kv-events-bind-allow"));
+    allowed.push_back(*range);
+  }
+  return allowed;
+}
+
+Result<IntakeOptions> IntakeOptionsOf(const Settings& s) {
+  IntakeOptions o;
+  o.port = static_cast<uint16_t>(s.Integer("kv-events-port"));
+  o.bind = s.Text("kv-events-bind");
+  TRY(o.bind_allow, BindAllowed(s));
+  o.bind_key = s.Secret("kv-events-bind-key");
+  if (o.bind_key.size() > 255) {
+    return Fail(Blame::kCaller, "kv-events-bind-key has {} bytes; at most 255 are possible",
+                o.bind_key.size());
+  }
+  o.memory = s.Bytes("kv-events-memory");
+  o.replay_timeout = s.Time("kv-events-replay-timeout");
+  o.poll_interval = s.Time("kv-events-poll-interval");
+  return o;
+}
+
+// A report from before a worker was lost does not describe its present load.
+void CollectEngineLoads(const FleetSnapshot& fleet, Exposition& out) {
+  for (const Member& member : fleet.members()) {
+    const auto report = member.worker->report.Current();
+    if (report == nullptr || member.state != WorkerState::kReady) continue;
+    CollectLoads(*report, member.worker->id_text(), out);
+  }
+}
+
+Result<ResolverOptions> ResolverOptionsOf(const Settings& s, Log& log) {
+  auto servers = ParseNameServers(s.List("dns-servers"));
+  if (!servers) return std::unexpected(std::move(servers).error().In("dns-servers"));
+  return ResolverOptions{.servers = *std::move(servers), .log = &log};
+}
+
+// `prefix` is that of the options: "" or "admin-".
+Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s, std::string_view prefix) {
+  const std::string& certificate = s.Text(fmt::format("{}tls-cert", prefix));
+  if (certificate.empty()) return nullptr;
+  return TlsServerContext::Load(certificate, s.Text(fmt::format("{}tls-key", prefix)));
+}
+
+}  // namespace
+
+Result<void> Frontend::Check(const Settings& settings) {
+  TRY_VOID(ListenPlan::Of(settings, KeysSet(settings)));
+  for (const std::string& path : settings.List("pass-routes")) TRY_VOID(PassRoutes::Check(path));
+  return {};
+}
+
+Result<std::unique_ptr<Frontend>> Frontend::Create(const Settings& settings,
+                                                   const Environment& environment, Log& log) {
+  TRY_VOID(Check(settings));
+  TRY(const ListenPlan listen, ListenPlan::Of(settings, KeysSet(settings)));
+  TRY(ResolverOptions names, ResolverOptionsOf(settings, log));
+  std::unique_ptr<Frontend> frontend(new Frontend(settings, listen, log));
+  frontend->resolver_ = std::make_unique<Resolver>(std::move(names));
+  for (size_t i = 0; i < ThreadsOf(settings); ++i) {
+    frontend->loops_.push_back(std::make_unique<Loop>());
+  }
+  TRY_VOID(frontend->LoadFleet(environment));
+  TRY_VOID(frontend->OpenIntake());
+  TRY_VOID(frontend->OpenGateway());
+  TRY_VOID(frontend->OpenServers());
+  return frontend;
+}
+
+Frontend::Frontend(const Settings& settings, const ListenPlan& listen, Log& log)
+    : settings_(settings),
+      listen_(listen),
+      api_keys_(ApiKeysOf(settings)),
+      admin_keys_(AdminKeysOf(settings)),
+      log_(log) {}
+
+Frontend::~Frontend() { Stop(); }
+
+Result<void> Frontend::LoadFleet(const Environment& environment) {
+  const BreakerOptions breaker{static_cast<uint32_t>(settings_.Integer("circuit-breaker-failures")),
+                               settings_.Time("circuit-breaker-open")};
+  fleet_ = std::make_unique<Fleet>(breaker);
+  TRY(const BlockSizeRules rules, BlockSizeRulesOf(settings_));
+  if (rules.configured != 0 && !NeedsBlockSizes(settings_)) {
+    log_.Warn("kv-cache-block-size has no effect: only --router-mode kv with KV events uses it");
+  }
+  sizes_ = std::make_unique<BlockSizes>(rules, NeedsBlockSizes(settings_), *fleet_, log_,
+                                        std::chrono::steady_clock::now());
+  registry_.AddCollector([this](Exposition& out) { sizes_->Collect(*fleet_->Current(), out); });
+  prober_ = std::make_unique<Prober>(control_, *resolver_, *fleet_, ProbeOptionsOf(settings_), log_,
+                                     sizes_.get());
+  if (const Duration interval = settings_.Time("engine-load-interval");
+      interval > Duration::zero()) {
+    const LoadWatchOptions options{.interval = interval};
+    load_watch_ =
+        std::make_unique<LoadWatch>(control_, *resolver_, *fleet_, options, log_, sizes_.get());
+    registry_.AddCollector(
+        [this](Exposition& out) { CollectEngineLoads(*fleet_->Current(), out); });
+  }
+  auto variable = [environment](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  };
+  directory_ =
+      std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_, load_watch_.get(),
+                                  sizes_.get(), settings_.List("worker-key-env"));
+  auto resolve = [this](std::string host, uint16_t port) {
+    return resolver_->Ask(control_, std::move(host), port);
+  };
+  const DnsWatchOptions watch{.interval = settings_.Time("dns-interval")};
+  dns_watch_ = std::make_unique<DnsWatch>(control_, *directory_, std::move(resolve), watch, log_);
+  return AddWorkers();
+}
+
+Result<void> Frontend::AddWorkers() {
+  for (const WorkerEntry& entry : settings_.workers()) {
+    const WorkerRequest request{.url = entry.url,
+                                .kv_events = entry.kv_events,
+                                .kv_events_replay = entry.kv_events_replay,
+                                .kv_events_topic = entry.kv_events_topic,
+                                .api_key_env = entry.api_key_env.value_or(""),
+                                .ca_file = entry.ca_file.value_or(""),
+                                .from = WorkerRequest::From::kOperator};
+    auto added = dns_watch_->Add(request);
+    if (!added) return std::unexpected(std::move(added).error().In(entry.origin));
+  }
+  return {};
+}
+
+Result<void> Frontend::OpenIntake() {
+  if (!FollowsEvents(settings_)) {
+    if (settings_.Choice("router-mode") == "kv") {
+      log_.Warn(
+          "KV events are not followed: cache contents are estimated from where prompts were "
+          "sent; remove --no-router-kv-events and --kv-events off to use KV events");
+    }
+    return {};
+  }
+  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret(),
+                                              settings_.Bytes("trust-memory"));
+  auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
+  TRY(const IntakeOptions options, IntakeOptionsOf(settings_));
+  TRY(intake_, Intake::Create(options, *fleet_, std::move(find_endpoint), *resolver_, *cache_index_,
+                              feeds_, *sizes_, log_));
+  registry_.AddCollector([this](Exposition& out) {
+    CollectCacheMetrics(*fleet_->Current(), feeds_, *cache_index_, out);
+  });
+  return {};
+}
+
+// Files that cannot be read are a start error. A model whose files need an unsupported feature is
+// tokenized by its engines.
+Result<ModelLibrary> Frontend::LoadModels() const {
+  const TimePoint begun = std::chrono::steady_clock::now();
+  TRY(auto library,
+      ModelLibrary::Load(settings_.List("model-path"), settings_.List("tokenizer-path")));
+  for (const ModelLibrary::Entry& entry : library.entries()) {
+    const std::string model = entry.model.empty() ? "(all)" : entry.model;
+    if (!entry.usable) {
+      log_.Warn("The router cannot use this tokenizer; engines are asked for tokens",
+                {{"model", model}, {"problem", entry.problem}});
+    } else if (!entry.problem.empty()) {
+      log_.Warn(
+          "The router tokenizes texts, but not chats: engines are asked for the tokens of "
+          "chats",
+          {{"model", model}, {"path", entry.path}, {"problem", entry.problem}});
+    } else {
+      const Duration took = std::chrono::steady_clock::now() - begun;
+      log_.Info("The router tokenizes prompts",
+                {{"model", model}, {"path", entry.path}, {"seconds", Seconds(took)}});
+    }
+  }
+  return library;
+}
+
+Result<void> Frontend::OpenGateway() {
+  GatewayOptions options = GatewayOptionsOf(settings_);
+  TRY(options.api_keys, api_keys_.Read());
+  TRY(options.admin_keys, admin_keys_.Read());
+  options.main_listener = listen_.main_rules;
+  options.admin_listener = listen_.admin_rules;
+  TRY(ModelLibrary models, LoadModels());
+  context_ = std::make_unique<GatewayContext>(options, std::move(models), *fleet_, *directory_,
+                                              *resolver_, registry_, log_, RandomSecret());
+  context_->cache_index = cache_index_.get();
+  context_->feeds = &feeds_;
+  context_->sizes = sizes_.get();
+  if (FollowsEvents(settings_)) {
+    const TrustRules rules{.no_events_after = settings_.Time("no-events-after"),
+                           .lag_limit = settings_.Time("event-lag-limit"),
+                           .settling = 2 * settings_.Time("engine-load-interval")};
+    trust_ = std::make_unique<TrustKeeper>(
+        rules, *fleet_, *sizes_, feeds_,
+        [this](std::string_view model, TokenId token) { return PieceOf(model, token); }, log_);
+    context_->trust = trust_.get();
+    registry_.AddCollector([this](Exposition& out) { trust_->Collect(*fleet_->Current(), out); });
+  }
+  context_->dns_watch = dns_watch_.get();
+  registry_.AddCollector([this](Exposition& out) {
+    const auto fleet = fleet_->Current();
+    out.Add(Metric("fathom_log_dropped_total"), {}, static_cast<double>(log_.dropped()));
+    CollectWorkerMetrics(*fleet, out);
+    CollectRoutingMetrics(*fleet, context_->steering, context_->dispatch.waiting(),
+                          std::chrono::steady_clock::now(), out);
+  });
+  desk_ = std::make_unique<PageDesk>(*context_, control_);
+  Random seeds(SeedOf(settings_));
+  for (const auto& loop : loops_) {
+    gateways_.push_back(std::make_unique<Gateway>(*context_, *loop, *desk_, seeds.Next()));
+  }
+  return {};
+}
+
+Result<void> Frontend::OpenServers() {
+  TRY(auto tls, TlsOf(settings_, ""));
+  TRY(auto admin_tls, TlsOf(settings_, "admin-"));
+  std::vector<HttpServer::Place> places;
+  for (size_t i = 0; i < loops_.size(); ++i)
+    places.push_back({loops_[i].get(), gateways_[i].get()});
+  const auto most = static_cast<size_t>(settings_.Integer("max-connections"));
+  const ServerOptions options = ServerOptionsOf(settings_);
+  server_ = std::make_unique<HttpServer>(std::move(places), options, most, log_);
+  TRY(address_, server_->Listen(listen_.main, tls));
+  log_.Info("Listening", {{"address", address_.ToString()},
+                          {"tls", tls != nullptr},
+                          {"router_mode", settings_.Choice("router-mode")},
+                          {"threads", loops_.size()}});
+  if (!listen_.admin) {
+    WarnAboutOpenAdmin(address_);
+    return {};
+  }
+  admin_ = std::make_unique<AdminHandler>(*context_, control_, *desk_);
+  std::vector<HttpServer::Place> control = {{&control_, admin_.get()}};
+  admin_server_ = std::make_unique<HttpServer>(std::move(control), options, most, log_);
+  TRY(const Address admin_address, admin_server_->Listen(*listen_.admin, admin_tls));
+  log_.Info("Admin pages", {{"address", admin_address.ToString()}, {"tls", admin_tls != nullptr}});
+  WarnAboutOpenAdmin(admin_address);
+  return {};
+}
+
+void Frontend::WarnAboutOpenAdmin(const Address& pages) const {
+  if (pages.loopback() || admin_keys_.configured()) return;
+  log_.Warn(
+      "Anyone who reaches this port can add and remove workers: set --admin-key, or keep the admin "
+      "pages on loopback with --admin-listen",
+      {{"address", pages.ToString()}, {"docs", log_.docs().To("security.md")}});
+}
+
+void Frontend::Start() {
+  if (settings_.workers().empty()) {
+    log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
+  }
+  if (intake_) intake_->Start();
+  control_.Post([this] { Spawn(WatchBlockSizes()); });
+  if (trust_) control_.Post([this] { Spawn(WatchTrust()); });
+  threads_.emplace_back([this] { control_.Run(); });
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
+    threads_.emplace_back([loop = loops_[i].get()] { loop->Run(); });
+  }
+}
+
+// At the start, until every configured worker has reported its block size; afterwards for workers
+// that join later and do not report one.
+Task<void> Frontend::WatchBlockSizes() {
+  constexpr Duration kSoon = std::chrono::milliseconds(10);
+  constexpr Duration kLater = std::chrono::milliseconds(100);
+  for (;;) {
+    const bool starting = sizes_->Tick(control_.now(), dns_watch_->pending() > 0);
+    co_await control_.Sleep(starting ? kSoon : kLater);
+  }
+}
+
+Task<void> Frontend::WatchTrust() {
+  for (;;) {
+    if (cache_index_->lost() != nullptr) cache_index_->lost()->SetNow(control_.now());
+    trust_->Tick(control_.now());
+    co_await control_.Sleep(TrustKeeper::kInterval);
+  }
+}
+
+// An adapter has the vocabulary of its base model.
+std::string Frontend::PieceOf(std::string_view model, TokenId token) const {
+  const auto fleet = fleet_->Current();
+  const auto files = context_->models.Find(model, fleet->BaseOf(model));
+  return files == nullptr ? std::string() : files->tokenizer().Piece(token);
+}
+
+void Frontend::Reload() {
+  ReloadCertificate("", *server_);
+  if (admin_server_) ReloadCertificate("admin-", *admin_server_);
+  if (api_keys_.named()) ReloadKeys(api_keys_, context_->api_keys);
+  if (admin_keys_.named()) ReloadKeys(admin_keys_, context_->admin_keys);
+}
+
+void Frontend::ReloadChangedKeys() {
+  constexpr Duration kInterval = std::chrono::milliseconds(500);
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + kInterval;
+  if (api_keys_.HasChanged()) ReloadKeys(api_keys_, context_->api_keys);
+  if (admin_keys_.HasChanged()) ReloadKeys(admin_keys_, context_->admin_keys);
+}
+
+void Frontend::ReloadKeys(KeyFile& file, KeyRing& ring) {
+  auto keys = file.Read();
+  if (!keys) {
+    log_.Error("Keys were not reloaded; the old ones stay in use", {{"reason", keys.error().what}});
+    return;
+  }
+  const size_t count = keys->size();
+  Retire(ring.Replace(*std::move(keys)));
+  log_.Info("Keys reloaded", {{"option", file.option()}, {"keys", count}});
+}
+
+// The loops read keys without a lock. A loop that runs this no longer reads the former ones.
+void Frontend::Retire(std::shared_ptr<const KeyRing::Keys> former) {
+  for (const auto& loop : loops_) loop->Post([former]() mutable { former.reset(); });
+  control_.Post([former]() mutable { former.reset(); });
+}
+
+void Frontend::ReloadCertificate(std::string_view prefix, HttpServer& server) {
+  const std::string& file = settings_.Text(fmt::format("{}tls-cert", prefix));
+  if (file.empty()) return;
+  auto tls = TlsOf(settings_, prefix);
+  if (!tls) {
+    log_.Error("Certificates were not reloaded; the old ones stay in use",
+               {{"reason", tls.error().what}});
+    return;
+  }
+  server.ReplaceTls(*std::move(tls));
+  log_.Info("Certificates reloaded", {{"certificate", file}});
+}
+
+bool Frontend::Drain(Duration patience) {
+  context_->draining.store(true, std::memory_order_relaxed);
+  server_->Drain();
+  if (intake_) intake_->StopPolling();
+  const TimePoint until = std::chrono::steady_clock::now() + patience;
+  const auto busy = [this] {
+    return context_->admission.inside() > 0 || context_->admission.waiting() > 0 ||
+           context_->reading.load(std::memory_order_relaxed) > 0;
+  };
+  // For a moment between its body and its admission a request is counted nowhere, so one look is
+  // not enough.
+  constexpr int kLooks = 2;
+  for (int idle = 0; idle < kLooks && std::chrono::steady_clock::now() < until;) {
+    idle = busy() ? 0 : idle + 1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return !busy();
+}
+
+void Frontend::Stop() {
+  if (intake_) intake_->Stop();
+  for (const auto& loop : loops_) loop->Stop();
+  control_.Stop();
+  threads_.clear();  // joins
+  if (context_) context_->side_work.Stop();
+  resolver_->Stop();
+}
+
+}  // namespace fathom

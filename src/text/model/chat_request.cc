@@ -1,0 +1,118 @@
+#include "text/model/chat_request.h"
+
+#include <utility>
+
+#include "codec/json.h"
+#include "text/model/message_content.h"
+
+namespace fathom {
+namespace {
+
+const std::string* TextIn(const Json& object, std::string_view name) {
+  const Json* const member = object.Find(name);
+  return member != nullptr ? member->string() : nullptr;
+}
+
+// Roles are ASCII.
+std::string Lowered(std::string text) {
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return text;
+}
+
+class ChatReader {
+ public:
+  explicit ChatReader(const ChatPreparation& how) : how_(how), rules_(RulesOf(how.dialect)) {}
+
+  Result<void> Add(const Json& message) {
+    const std::string* const given = TextIn(message, "role");
+    if (given == nullptr) return Fail(Blame::kCaller, "a message has no role");
+    const std::string role = rules_.lowers_roles ? Lowered(*given) : *given;
+    TRY(MessageContent content, ReadContent(message.Find("content"), role, how_));
+    if (content.inexact && !chat_.inexact) chat_.inexact = content.inexact;
+    const bool differs = !content.as_is.is_undefined();
+    if (differs && !chat_.as_is) chat_.as_is = chat_.messages;
+    if (chat_.as_is) {
+      chat_.as_is->push_back(Shown(message, role, differs ? content.as_is : content.value));
+    }
+    chat_.messages.push_back(Shown(message, role, std::move(content.value)));
+    return {};
+  }
+
+  PreparedChat Take() && { return std::move(chat_); }
+
+ private:
+  TemplateValue Shown(const Json& message, std::string_view role, TemplateValue content) const {
+    TemplateDict out;
+    out.emplace_back("role", TemplateValue(role));
+    out.emplace_back("content", std::move(content));
+    rules_.add_members(message, role, out);
+    return out;
+  }
+
+  const ChatPreparation& how_;
+  const ChatRules& rules_;
+  PreparedChat chat_;
+};
+
+// The name in {"type": "function", "function": {"name": ...}}.
+const std::string* NamedTool(const Json& choice) {
+  const Json* const function = choice.Find("function");
+  return function != nullptr ? TextIn(*function, "name") : nullptr;
+}
+
+Result<TemplateValue> ToolsOf(const ChatFields& chat, const ChatRules& rules) {
+  if (chat.tools.empty()) return TemplateValue(nullptr);
+  if (rules.no_tools_if_none && chat.tool_choice == R"("none")") return TemplateValue(nullptr);
+  TRY(const Json tools, Json::Parse(chat.tools));
+  if (tools.array() == nullptr) return Fail(Blame::kCaller, "'tools' is not a list");
+  if (tools.array()->empty() && !rules.empty_tools_stay) return TemplateValue(nullptr);
+  Json choice;
+  if (rules.only_named_tool && chat.tool_choice.starts_with('{')) {
+    TRY(choice, Json::Parse(chat.tool_choice));
+  }
+  const std::string* const wanted = NamedTool(choice);
+  TemplateList out;
+  for (const Json& tool : *tools.array()) {
+    const std::string* const name = NamedTool(tool);
+    if (wanted != nullptr && (name == nullptr || *name != *wanted)) continue;
+    out.push_back(rules.tool(tool));
+  }
+  return TemplateValue(std::move(out));
+}
+
+// A final message of the assistant is the beginning of its next one, or something that the user
+// says.
+void TurnFinalMessage(const ChatFields& chat, PreparedChat& prepared) {
+  const TemplateDict& last = *prepared.messages.back().dict();
+  const std::string* const role = FindMember(last, "role")->text();
+  const std::string* const content = FindMember(last, "content")->text();
+  if (*role != "assistant" || content == nullptr) return;
+  const std::string text = *content;
+  if (chat.continue_final_message == "true") {
+    prepared.messages.pop_back();
+    prepared.beginning = text;
+  } else {
+    prepared.messages.back() =
+        TemplateDict{{"role", TemplateValue("user")}, {"content", TemplateValue(text)}};
+  }
+  // The messages as they are with images in them do not end here.
+  if (prepared.as_is) prepared.as_is->pop_back();
+}
+
+}  // namespace
+
+Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& how) {
+  TRY(const Json messages, Json::Parse(chat.messages));
+  if (messages.array() == nullptr || messages.array()->empty()) {
+    return Fail(Blame::kCaller, "'messages' is not a list of messages");
+  }
+  ChatReader reader(how);
+  for (const Json& message : *messages.array()) TRY_VOID(reader.Add(message));
+  PreparedChat prepared = std::move(reader).Take();
+  const ChatRules& rules = RulesOf(how.dialect);
+  TRY(prepared.tools, ToolsOf(chat, rules));
+  if (rules.final_assistant_becomes_user) TurnFinalMessage(chat, prepared);
+  return prepared;
+}
+
+}  // namespace fathom

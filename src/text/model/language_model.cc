@@ -1,0 +1,172 @@
+#include "text/model/language_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "codec/json.h"
+#include "codec/json_scan.h"
+#include "text/model/literal_text.h"
+#include "text/model/tokenizer_config.h"
+#include "text/unicode/utf8.h"
+
+namespace fathom {
+namespace {
+
+// More would be held for threads that came once.
+constexpr size_t kMostEncoders = 64;
+
+}  // namespace
+
+Result<std::shared_ptr<const LanguageModel>> LanguageModel::Load(const ModelPaths& paths) {
+  TRY(const ModelFiles files, ReadModelFiles(paths));
+  return Parse(files);
+}
+
+Result<std::shared_ptr<const LanguageModel>> LanguageModel::Parse(const ModelFiles& files) {
+  std::shared_ptr<LanguageModel> model(new LanguageModel);
+  std::vector<AddedToken> added;
+  TRY_VOID(model->ReadConfig(files, added));
+  auto tokenizer = Tokenizer::Parse(files.tokenizer, added);
+  if (!tokenizer) {
+    Error error = std::move(tokenizer).error();
+    // The file is well; an engine's own tokenizer can read it.
+    if (error.what.starts_with(Tokenizer::kNotSupported)) error.blame = Blame::kPeer;
+    return std::unexpected(std::move(error).In(files.tokenizer_path));
+  }
+  model->tokenizer_ = *std::move(tokenizer);
+  model->fingerprint_ = KeyOfText(files.tokenizer, 0);
+  TRY_VOID(model->NameBos(files));
+  TRY_VOID(model->ReadType(files));
+  model->UseTemplates(files);
+  return std::shared_ptr<const LanguageModel>(std::move(model));
+}
+
+Result<void> LanguageModel::ReadConfig(const ModelFiles& files, std::vector<AddedToken>& added) {
+  if (files.tokenizer_config.empty()) return {};
+  auto config = ReadTokenizerConfig(files.tokenizer_config);
+  if (!config) return std::unexpected(std::move(config).error().In("tokenizer_config.json"));
+  for (auto& [name, content] : config->roles) roles_.emplace_back(name, TemplateValue(content));
+  says_bos_ = config->says_bos;
+  added = std::move(config->added);
+  sources_ = std::move(config->templates);
+  return {};
+}
+
+// Where only generation_config.json knows the BOS token, as an id.
+Result<void> LanguageModel::NameBos(const ModelFiles& files) {
+  if (files.generation_config.empty() || says_bos_) return {};
+  auto bos = ReadGenerationBos(files.generation_config);
+  if (!bos) return std::unexpected(std::move(bos).error().In("generation_config.json"));
+  if (!*bos) return {};
+  const std::string piece = tokenizer_->Piece(**bos);
+  if (!piece.empty()) roles_.emplace_back("bos_token", TemplateValue(piece));
+  return {};
+}
+
+Result<void> LanguageModel::ReadType(const ModelFiles& files) {
+  if (files.config.empty()) return {};
+  auto config = Json::ParseWithLargeNumbers(files.config);
+  if (!config) return std::unexpected(std::move(config).error().In("config.json"));
+  const Json* const type = config->Find("model_type");
+  if (type != nullptr && type->string() != nullptr) model_type_ = *type->string();
+  return {};
+}
+
+void LanguageModel::UseTemplates(const ModelFiles& files) {
+  // A file of its own is the newer place.
+  if (!files.chat_template.empty()) sources_ = {{"default", files.chat_template}};
+  if (sources_.empty()) template_problem_ = "there is no chat template";
+  for (const auto& [name, source] : sources_) {
+    auto parsed = ChatTemplate::Parse(source);
+    if (!parsed) {
+      template_problem_ = std::move(parsed).error().In("chat template '" + name + "'").what;
+      templates_.emplace_back(name, std::nullopt);
+    } else {
+      templates_.emplace_back(name, *std::move(parsed));
+    }
+  }
+}
+
+// Of several templates one is for tools. SGLang takes the first, whatever it is for.
+const ChatTemplate* LanguageModel::TemplateFor(const ChatFields& chat, ChatDialect dialect) const {
+  const auto find = [&](std::string_view name) {
+    return std::ranges::find(templates_, name, [](const auto& entry) { return entry.first; });
+  };
+  auto found = chat.tools.empty() ? templates_.end() : find("tool_use");
+  if (found == templates_.end()) found = find("default");
+  if (dialect == ChatDialect::kSglang) found = templates_.begin();
+  return found != templates_.end() && found->second ? &*found->second : nullptr;
+}
+
+// Some engines have code of their own for the chats of some models.
+std::string_view LanguageModel::WhyNotHere(const ChatFields& chat, ChatDialect dialect) const {
+  if (TemplateFor(chat, dialect) == nullptr) return template_problem_;
+  const bool harmony = model_type_ == "gpt_oss" && dialect != ChatDialect::kSglang;
+  const bool own =
+      model_type_ == "deepseek_v32" || model_type_ == "deepseek_v4" || model_type_ == "kimi_k3";
+  return harmony || own ? "the engine formats the chats of this model with its own code, not "
+                          "with a template"
+                        : "";
+}
+
+RenderedPrompt LanguageModel::RenderChat(const ChatFields& chat, const Manner& manner) const {
+  RenderedPrompt out;
+  out.problem = WhyNotHere(chat, manner.dialect);
+  if (!out.problem.empty() || !chat.chat_template.empty()) {
+    out.inexact = out.problem.empty() ? Inexact::kOwnTemplate : Inexact::kNoTemplate;
+    if (out.problem.empty()) out.problem = "the request has a template of its own";
+    out.prompt.whole = false;
+    return out;
+  }
+  const ChatTemplate* const chat_template = TemplateFor(chat, manner.dialect);
+  const LiteralText literal(*tokenizer_);
+  RenderedChat rendered =
+      chat_template->Render(chat, {.dialect = manner.dialect,
+                                   .roles = &roles_,
+                                   .filter = manner.literal_user_text ? &literal : nullptr,
+                                   .now = manner.now,
+                                   .limits = manner.limits});
+  out.prompt.text = std::move(rendered.text);
+  out.prompt.whole = !rendered.inexact;
+  out.prompt.add_special = chat.add_special_tokens == "true";
+  out.prompt.literal_marks = manner.literal_user_text;
+  out.inexact = rendered.inexact;
+  out.problem = std::move(rendered.problem);
+  out.overdrawn = rendered.overdrawn;
+  return out;
+}
+
+RenderedPrompt LanguageModel::RenderText(std::string_view json, std::string_view add_special_tokens,
+                                         ChatDialect dialect) const {
+  RenderedPrompt out;
+  auto text = JsonText(json);
+  if (!text || FindNotUtf8(*text) != std::string::npos) {
+    out.inexact = Inexact::kNotAPrompt;
+    out.problem = "the prompt is not a text";
+    out.prompt.whole = false;
+    return out;
+  }
+  out.prompt.text = *std::move(text);
+  // SGLang has no such field.
+  out.prompt.add_special = add_special_tokens != "false" || dialect == ChatDialect::kSglang;
+  return out;
+}
+
+LanguageModel::Lease LanguageModel::Borrow() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!encoders_.empty()) {
+      std::unique_ptr<Encoder> encoder = std::move(encoders_.back());
+      encoders_.pop_back();
+      return {*this, std::move(encoder)};
+    }
+  }
+  return {*this, std::make_unique<Encoder>(*tokenizer_)};
+}
+
+void LanguageModel::Return(std::unique_ptr<Encoder> encoder) const {
+  const std::lock_guard lock(mutex_);
+  if (encoders_.size() < kMostEncoders) encoders_.push_back(std::move(encoder));
+}
+
+}  // namespace fathom
