@@ -214,8 +214,8 @@ def test_a_large_batch_is_applied_as_a_whole_would_be(world, stable):
 # --- who may publish
 
 
-def refused_dealer(endpoint, **options):
-    """A publisher with these socket options; whether it got a subscription."""
+def connect_publisher(endpoint, **options):
+    """A publisher with these socket options."""
     socket = zmq.Context.instance().socket(zmq.XPUB)
     socket.linger = 0
     for name, value in options.items():
@@ -241,11 +241,11 @@ def test_only_allowed_networks_may_publish(world, stable):
 
 def test_only_those_with_the_key_may_publish(world):
     router, port, endpoint = bound_router(world, "--kv-events-bind-key", "open sesame")
-    wrong = [refused_dealer(endpoint),
-             refused_dealer(endpoint, plain_username=b"engine", plain_password=b"open says me")]
+    wrong = [connect_publisher(endpoint),
+             connect_publisher(endpoint, plain_username=b"engine", plain_password=b"open says me")]
     eventually(lambda: router.metric("kv_router_publishers_refused_total", reason="key") >= 2,
                "they are refused")
-    right = refused_dealer(endpoint, plain_username=b"engine", plain_password=b"open sesame")
+    right = connect_publisher(endpoint, plain_username=b"engine", plain_password=b"open sesame")
     assert right.poll(wire.PATIENCE * 1000) and right.recv() == b"\1"
     assert not any(socket.poll(0) for socket in wrong)
     assert "open sesame" not in router.log_text()

@@ -6,6 +6,7 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMajorAt = 10;
+constexpr size_t kVersionEnd = 11;  // of what libzmq must read to send the rest of its greeting
 constexpr size_t kMinorAt = 11;
 constexpr size_t kMechanismAt = 12;
 constexpr size_t kMechanismEnd = 32;
@@ -31,9 +32,19 @@ bool Fits(ZmtpType type, std::string_view peer) {
 ZmtpHandshake::ZmtpHandshake(ZmtpType type, std::string key) : type_(type), key_(std::move(key)) {}
 
 std::string ZmtpHandshake::Opening() const {
-  std::string bytes = ZmtpGreeting(MechanismOf(!key_.empty()), !key_.empty());
-  if (key_.empty()) AppendZmtpCommand("READY", ZmtpMetadata(type_), bytes);
+  if (!key_.empty()) return ZmtpGreeting(MechanismOf(true), true).substr(0, kVersionEnd);
+  std::string bytes = ZmtpGreeting(MechanismOf(false), false);
+  AppendZmtpCommand("READY", ZmtpMetadata(type_), bytes);
   return bytes;
+}
+
+// libzmq closes as soon as it reads a mechanism that is not its own, even before it has sent a
+// byte, and does not try again. Once it has named its version, its mechanism is on the way, so that
+// a publisher without the key is seen to be one.
+void ZmtpHandshake::SendMechanism(std::string& replies) {
+  if (key_.empty() || mechanism_sent_ || gathered_.size() < kVersionEnd) return;
+  mechanism_sent_ = true;
+  replies += ZmtpGreeting(MechanismOf(true), true).substr(kVersionEnd);
 }
 
 ZmtpHandshake::Step ZmtpHandshake::Fail(ZmtpFault fault) {
@@ -71,9 +82,10 @@ ZmtpHandshake::Step ZmtpHandshake::Take(std::string_view& in, std::string& repli
       if (state_ == State::kGreeting && FaultOfGreeting() != ZmtpFault::kNone) {
         return Fail(FaultOfGreeting());
       }
+      if (state_ == State::kGreeting) SendMechanism(replies);
       continue;
     }
-    const Step step = state_ == State::kGreeting ? TakeGreeting(replies) : TakeFrame(replies);
+    const Step step = state_ == State::kGreeting ? TakeGreeting() : TakeFrame(replies);
     gathered_.clear();
     if (step != Step::kMore) return step;
   }
@@ -90,7 +102,7 @@ ZmtpFault ZmtpHandshake::FaultOfGreeting() const {
   return ZmtpFault::kNone;
 }
 
-ZmtpHandshake::Step ZmtpHandshake::TakeGreeting(std::string& /*replies*/) {
+ZmtpHandshake::Step ZmtpHandshake::TakeGreeting() {
   minor_ = static_cast<uint8_t>(gathered_[kMinorAt]);
   std::string_view mechanism(gathered_.data() + kMechanismAt, kMechanismEnd - kMechanismAt);
   mechanism = mechanism.substr(0, mechanism.find('\0'));

@@ -22,7 +22,7 @@ class ZmtpHandshake {
 
   explicit ZmtpHandshake(ZmtpType type, std::string key = {});
 
-  // Sent at once, without waiting for the peer.
+  // Sent at once, without waiting for the peer. With a key: the greeting up to its version.
   std::string Opening() const;
   // Takes bytes of the peer, and appends what has to be sent. After kDone the rest of `in` belongs
   // to the traffic. After kFault the replies are still to be sent; then the connection is closed.
@@ -38,7 +38,8 @@ class ZmtpHandshake {
   enum class State : uint8_t { kGreeting, kHello, kInitiate, kReady };
 
   Step Fail(ZmtpFault fault);
-  Step TakeGreeting(std::string& replies);
+  void SendMechanism(std::string& replies);
+  Step TakeGreeting();
   Step TakeFrame(std::string& replies);
   Step TakeCommand(const ZmtpCommandView& command, std::string& replies);
   Step TakeHello(std::string_view data, std::string& replies);
@@ -52,6 +53,7 @@ class ZmtpHandshake {
   std::string gathered_;
   ZmtpFault fault_ = ZmtpFault::kNone;
   uint8_t minor_ = 0;
+  bool mechanism_sent_ = false;
 };
 
 }  // namespace fathom

@@ -133,5 +133,24 @@ TEST(ZmtpHandshake, KeepsOutWhoDoesNot) {
             ZmtpFault::kProtocol);
 }
 
+// libzmq without a key closes without having sent a byte once it reads PLAIN, and never returns.
+TEST(ZmtpHandshake, NamesItsMechanismOnlyToAPeerWhoseOwnIsOnTheWay) {
+  ZmtpHandshake handshake(ZmtpType::kSub, "secret");
+  const std::string greeting = ZmtpGreeting("PLAIN", true);
+  EXPECT_EQ(handshake.Opening(), greeting.substr(0, 11));
+  const std::string peer = ZmtpGreeting("NULL", false);
+  std::string_view in = std::string_view(peer).substr(0, 10);
+  std::string replies;
+  EXPECT_EQ(handshake.Take(in, replies), Shaken::kMore);
+  EXPECT_EQ(replies, "");
+  in = std::string_view(peer).substr(10, 1);
+  EXPECT_EQ(handshake.Take(in, replies), Shaken::kMore);
+  EXPECT_EQ(replies, greeting.substr(11));
+  in = std::string_view(peer).substr(11);
+  EXPECT_EQ(handshake.Take(in, replies), Shaken::kFault);
+  EXPECT_EQ(handshake.fault(), ZmtpFault::kKey);
+  EXPECT_EQ(replies, greeting.substr(11));
+}
+
 }  // namespace
 }  // namespace fathom
