@@ -511,7 +511,8 @@ constexpr Option kOptions[] = {
              "start and later rejects workers that differ; mixed serves all of them side by side."},
     {.name = "block-size-wait", .type = kDuration, .fallback = "10s", .range = {0, kHour},
      .commands = kServe, .section = kEvents,
-     .help = "How long requests and readiness wait for the workers to report their block size."},
+     .help = "How long requests and readiness wait at start for a worker to report its block size; once "
+             "one has, the others have one more second."},
     {.name = "index-max-bytes", .type = kBytes, .fallback = "4GiB",
      .range = {16 * kMiB, 1024 * kGiB}, .commands = kServe, .section = kEvents,
      .help = "Memory limit of the index of the workers' caches; at the limit a rank drops the "

@@ -57,6 +57,13 @@ Task<NetResult<FetchAnswer>> Fetch(Loop& loop, Resolver& resolver, const Endpoin
 }
 
 Task<NetResult<FetchAnswer>> Caller::Fetch(const FetchRequest& request, TimePoint deadline) {
+  auto asking = Ask(request, deadline);
+  auto answer = co_await asking;
+  asked_ = nullptr;
+  co_return answer;
+}
+
+Task<NetResult<FetchAnswer>> Caller::Ask(const FetchRequest& request, TimePoint deadline) {
   std::unique_ptr<ClientConnection> connection = std::move(kept_);
   if (connection) connection->Wake();
   const bool old = loop_.now() - opened_ >= keep_for_;
@@ -66,11 +73,13 @@ Task<NetResult<FetchAnswer>> Caller::Fetch(const FetchRequest& request, TimePoin
     const bool kept = connection != nullptr;
     if (!kept) {
       connection = std::make_unique<ClientConnection>(loop_);
+      asked_ = connection.get();
       auto opening = connection->Open(*endpoint_, resolver_, deadline);
       auto opened = co_await opening;
       if (!opened) co_return std::unexpected(std::move(opened).error());
       opened_ = loop_.now();
     }
+    asked_ = connection.get();
     auto asking = Converse(*connection, *endpoint_, request, Afterwards::kKeep, deadline);
     auto answer = co_await asking;
     if (answer) {
@@ -81,7 +90,8 @@ Task<NetResult<FetchAnswer>> Caller::Fetch(const FetchRequest& request, TimePoin
       kept_->ReleaseBuffer();
       co_return answer;
     }
-    if (!kept || connection->answer_started() || loop_.now() >= deadline) co_return answer;
+    const bool over = connection->cancelled() || loop_.now() >= deadline;
+    if (!kept || connection->answer_started() || over) co_return answer;
     TellLost();
     connection.reset();
   }

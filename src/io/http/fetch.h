@@ -48,6 +48,10 @@ class Caller {
 
   // A kept connection that ends before it has answered is replaced by a new one, after `on_lost`.
   Task<NetResult<FetchAnswer>> Fetch(const FetchRequest& request, TimePoint deadline);
+  // A call in progress fails soon, but not inside this call.
+  void Cancel() {
+    if (asked_ != nullptr) asked_->Cancel();
+  }
 
   Loop& loop() { return loop_; }
 
@@ -55,6 +59,7 @@ class Caller {
   void TellLost() {
     if (on_lost_) on_lost_();
   }
+  Task<NetResult<FetchAnswer>> Ask(const FetchRequest& request, TimePoint deadline);
 
   Loop& loop_;
   Resolver& resolver_;
@@ -62,6 +67,7 @@ class Caller {
   const std::function<void()> on_lost_;
   const Duration keep_for_;
   std::unique_ptr<ClientConnection> kept_;
+  ClientConnection* asked_ = nullptr;  // of the call in progress
   TimePoint opened_{};
 };
 

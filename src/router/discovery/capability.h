@@ -1,10 +1,10 @@
 // What is this worker, before it receives a request: which engine, with which block size?
 //
-// The engine's own pages are read once. TensorRT-LLM reports its block size only after its first
-// iteration, so it may be asked for one token of work.
+// The engine's own pages are read once, all at the same time. TensorRT-LLM reports its block size
+// only after its first iteration, so it may be asked for one token of work.
 //
 // Threads  On the loop.
-// Memory   One answer at a time, of at most 4 MiB.
+// Memory   Three answers at a time, of at most 4 MiB each.
 // Errors   None: a value that a page does not contain, or that comes too late, stays unknown.
 #pragma once
 

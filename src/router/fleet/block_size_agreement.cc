@@ -148,6 +148,7 @@ void BlockSizeAgreement::Reported(WorkerId id, EngineKind engine, uint32_t size,
   if (size != peer->stale) peer->stale = 0;
   SetPresence(*peer, Presence::kHere);
   peer->report = size;
+  if (size != 0) ShortenStart(now);
   if (fixed() && size != 0 && size != rules_.configured && peer->differing != size) {
     peer->differing = size;
     SizeRemark remark = About(SizeRemark::Kind::kReportDiffers, *peer);
@@ -209,6 +210,7 @@ bool BlockSizeAgreement::Proven(WorkerId id, uint32_t rank, uint32_t size, TimeP
   if (state.size != size) {
     state.size = size;
     state.at_least = 0;
+    ShortenStart(now);
     if (size == peer->report) peer->stale = 0;
     NoticeStaleReport(*peer, rank, size);
     Touch(*peer, now);
@@ -275,7 +277,7 @@ void BlockSizeAgreement::Tick(TimePoint now, bool more) {
   const bool waiting = more || std::ranges::any_of(peers_, [](const auto& entry) {
                          return entry.second.presence == Presence::kAwaited;
                        });
-  if (!waiting || fixed() || now >= deadline_) EndStart(now);
+  if (!waiting || fixed() || now >= start_ends_) EndStart(now);
 }
 
 // --- decisions

@@ -7,8 +7,9 @@
 // Sizes are agreed per model. Sources, strongest first: a stored event, the engine's own report,
 // the operator's setting. An explicit setting is still used, and checked against the others.
 //
-//   start   lasts until every initial worker has reported or failed, or the wait is over. No worker
-//           is admitted before. If sizes differ then: refused_to_start().
+//   start   lasts until every initial worker has reported or failed, or the wait is over. Once one
+//           has reported, the others have kGrace. No worker is admitted before. If sizes differ
+//           then: refused_to_start().
 //   later   a model keeps its size as long as an accepted worker has it, even while that worker is
 //           away for up to kLongAway. A worker that differs is not admitted. A worker that was
 //           accepted by a report that its events prove wrong may change the size.
@@ -22,6 +23,7 @@
 // Memory   Per worker at most kMostModels models, kMostRanks ranks and kMostCounts counters.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -93,11 +95,13 @@ class BlockSizeAgreement {
   // How long an accepted worker keeps its vote while it does not answer.
   static constexpr Duration kLongAway = std::chrono::minutes(1);
   static constexpr Duration kCalm = std::chrono::seconds(1);
+  // How long the start waits for the other workers once one has reported its size.
+  static constexpr Duration kGrace = std::chrono::seconds(1);
   // For remarks about a rank that connects again and again, and about a size that changes.
   static constexpr RepeatRule kRepeats{.freely = 5};
 
   BlockSizeAgreement(const BlockSizeRules& rules, TimePoint now)
-      : rules_(rules), deadline_(now + rules.wait) {}
+      : rules_(rules), start_ends_(now + rules.wait) {}
 
   void Join(WorkerId id, std::string url, TimePoint now);
   void Leave(WorkerId id, TimePoint now);
@@ -220,6 +224,8 @@ class BlockSizeAgreement {
   // A worker of these models has changed or left; `touched`, which may be null, is judged anyway.
   void TouchModels(const std::vector<std::string>& names, Peer* touched, TimePoint now);
   void SetPresence(Peer& peer, Presence presence);
+  // A worker's size is known: requests need not wait for the other workers.
+  void ShortenStart(TimePoint now) { start_ends_ = std::min(start_ends_, now + kGrace); }
   void EndStart(TimePoint now);
   bool FindConflicts();
   void Agree(const std::string& name, Model& model, TimePoint now);
@@ -242,7 +248,7 @@ class BlockSizeAgreement {
   SizeRemark About(SizeRemark::Kind kind, const Peer& peer) const;
 
   const BlockSizeRules rules_;
-  const TimePoint deadline_;
+  TimePoint start_ends_;  // at the latest
   bool starting_ = true;
   bool refused_to_start_ = false;
   std::map<WorkerId, Peer> peers_;  // addresses are stable

@@ -144,16 +144,43 @@ TEST(BlockSizeAgreement, ServesByLoadWhoCannotReportUntilItsFirstEvent) {
   EXPECT_EQ(story.Said(), Lines({"agreed 64 by events", "trusted a 64"}));
 }
 
-TEST(BlockSizeAgreement, WaitsNoLongerThanItMust) {
+TEST(BlockSizeAgreement, WaitsForTheFirstReportNoLongerThanItMust) {
   Story story({.wait = seconds(3)});
-  story.Joins('a').Joins('b').Reports('a', 16).Passes(seconds(2));
+  story.Joins('a').Joins('b').Reports('b', 0).Passes(seconds(2));
   EXPECT_TRUE(story.agreement().starting());
   story.Passes(seconds(1));
+  EXPECT_FALSE(story.agreement().starting());
+  EXPECT_EQ(story.Of('a'), Membership::kHeld) << "it is still being asked";
+  EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+}
+
+// One worker that hangs must not hold back the requests that another can serve.
+TEST(BlockSizeAgreement, GivesTheOthersAShortGraceOnceOneHasReported) {
+  Story story;
+  story.Joins('a').Joins('b').Passes(seconds(5)).Reports('a', 16);
+  story.Passes(BlockSizeAgreement::kGrace / 2);
+  EXPECT_TRUE(story.agreement().starting());
+  story.Passes(BlockSizeAgreement::kGrace / 2);
   EXPECT_FALSE(story.agreement().starting());
   EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
   EXPECT_EQ(story.Of('b'), Membership::kHeld) << "it is still being asked";
   story.Reports('b', 16);
   EXPECT_EQ(story.Of('b'), Membership::kAdmitted);
+}
+
+TEST(BlockSizeAgreement, EndsItsStartSoonAfterTheFirstEventToo) {
+  Story story;
+  story.Joins('a').Joins('b').Reports('a', 0).Proves('a', 32).Passes(BlockSizeAgreement::kGrace);
+  EXPECT_FALSE(story.agreement().starting());
+}
+
+TEST(BlockSizeAgreement, TreatsWhoReportsAfterTheGraceAsALateJoiner) {
+  Story story;
+  story.Joins('a').Joins('b').Reports('a', 16).Passes(BlockSizeAgreement::kGrace);
+  story.Reports('b', 32);
+  EXPECT_FALSE(story.agreement().refused_to_start());
+  EXPECT_EQ(story.Of('a'), Membership::kAdmitted);
+  EXPECT_EQ(story.Of('b'), Membership::kRefused);
 }
 
 TEST(BlockSizeAgreement, DoesNotWaitForWhoHasFailed) {

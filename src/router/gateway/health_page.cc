@@ -167,7 +167,7 @@ Answer ReadyPage(const GatewayContext& context) {
   if (context.sizes != nullptr && context.sizes->starting()) {
     return NotReady("starting",
                     fmt::format("{} of {} workers have not reported their KV block size; waiting "
-                                "at most {} s (--block-size-wait)",
+                                "at most {} s (--block-size-wait) for the first, then one more",
                                 awaited, fleet->members().size(), Seconds(context.sizes->wait())));
   }
   if (fleet->routable() == 0) return NotReady("no worker is ready", WhyNobody(*fleet));
