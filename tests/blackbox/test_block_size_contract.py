@@ -134,7 +134,8 @@ def test_workers_of_one_engine_can_disagree_too(engine, world):
 
 
 def test_nobody_is_served_while_it_is_not_known_that_they_disagree(world):
-    quick, late = start(world, "vllm", 16), start(world, "vllm", 32, report_delay="2s")
+    quick = start(world, "vllm", 16, report_delay="2s")
+    late = start(world, "vllm", 32, report_delay="2200ms")
     router = world.serve(workers=[quick, late], ready=0)
     waiting = not_ready(router)
     assert waiting["status"] == "starting"

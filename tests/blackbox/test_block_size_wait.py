@@ -57,7 +57,7 @@ def test_after_the_wait_requests_are_served_without_a_report(engine, world):
 def test_one_slow_report_does_not_keep_the_others_waiting(wait, world):
     """Not longer than a second from the first report, whatever the limit is."""
     slow, quick = start(world, "vllm", 16, report_delay="1h"), start(world, "vllm", 16)
-    router = world.serve("--block-size-wait", wait, workers=[slow, quick])
+    router = world.serve("--block-size-wait", wait, workers=[slow, quick], ready=1)
     say(router, "Auto-configured KV block size to 16 (from worker reports)", "INFO")
     eventually(lambda: rank(router, quick)["events"], "its events are followed")
     check_cache_aware(router, quick, 1, 16)
