@@ -82,6 +82,7 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.fail_rate = s.Number("fail-rate");
   o.hang_rate = s.Number("hang-rate");
   o.die_after_tokens = static_cast<uint64_t>(s.Integer("die-after-tokens"));
+  o.abort_after_tokens = static_cast<uint64_t>(s.Integer("abort-after-tokens"));
   o.drain_abort = s.Flag("drain-abort");
   o.busy = s.Flag("busy");
   o.refuse = s.Flag("refuse");

@@ -314,6 +314,10 @@ constexpr Option kOptions[] = {
      .commands = kServe, .section = kRetries,
      .help = "Retries allowed per request on average, so that retries do not multiply the load "
              "during an outage."},
+    {.name = "retry-answer-size", .type = kBytes, .fallback = "1MiB", .range = {0, kGiB},
+     .commands = kServe, .section = kRetries,
+     .help = "An answer that is not streamed is held until it is complete, up to this size and 256 "
+             "MiB in all, so that one that an engine ends early can be retried; with 0 none is held."},
     {.name = "circuit-breaker-failures", .type = kInteger, .fallback = "5", .range = {1, kMillion},
      .commands = kServe, .section = kRetries,
      .help = "Failures in a row after which a worker gets no requests for a while."},
@@ -558,6 +562,10 @@ constexpr Option kOptions[] = {
     {.name = "die-after-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kMock, .section = kFaults,
      .help = "Close the connection after this many tokens; 0 means never."},
+    {.name = "abort-after-tokens", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kMock, .section = kFaults,
+     .help = "End answers with finish_reason abort after this many tokens, as a vLLM that is stopped "
+             "by SIGTERM; 0 means never."},
     {.name = "drain-abort", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kFaults,
      .help = "Answer 200 with finish_reason abort and no tokens, as an engine that is draining."},

@@ -111,7 +111,12 @@ bool WriteOperation::Attempt() {
     if (Advance(0)) return true;
     // Only after the first written byte, because earlier input is not a reply to this message. Not
     // under TLS, where input may be protocol records.
-    if (until_input_ && bytes_ > 0 && socket_.source_.readable && !socket_.tls_) return true;
+    if (until_input_ && bytes_ > 0 && socket_.source_.readable && !socket_.tls_) {
+      if (!socket_.quiet()) return true;
+      // It was stale: a connection that is used again keeps it if the last answer exactly filled
+      // its buffer.
+      socket_.source_.readable = false;
+    }
     if (socket_.tls_) {
       const TlsSession::Step step = socket_.tls_->Write(parts_);
       want_ = step.want_write ? Want::kWrite : Want::kRead;

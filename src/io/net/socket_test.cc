@@ -287,6 +287,65 @@ TEST_F(SocketTest, ReadsWhatCameBeforeAHangUpAndThenItsEnd) {
   EXPECT_EQ(end, IoStatus::kEof);
 }
 
+// A connection that is used again: the last answer exactly filled the buffer that it was read into,
+// so the socket could not know that nothing follows.
+TEST_F(SocketTest, WritesUntilInputEverythingAlthoughTheLastReadFilledItsBuffer) {
+  std::string big(16 << 20, 'r');
+  std::string got;
+  IoStatus end{};
+  IoResult sent;
+  struct Script {
+    static Task<void> SendRequest(SocketTest& t, std::string& big, IoResult& sent) {
+      iovec part{big.data(), big.size()};
+      sent = co_await t.near_->WriteUntilInput({&part, 1}, t.Soon());
+      t.near_->FinishSending();
+    }
+    static Task<void> Run(SocketTest& t, std::string& big, IoResult& sent, std::string& got,
+                          IoStatus& end) {
+      IoResult answered;
+      auto answering = t.Send(*t.far_, std::string(64, 'a'), answered);
+      co_await answering;
+      IoResult read;
+      auto reading = t.ReadOnce(*t.near_, seconds(20), read);  // has room for 64 bytes
+      co_await reading;
+      EXPECT_EQ(read.bytes, 64u);
+      EXPECT_TRUE(t.near_->quiet());
+      auto sending = SendRequest(t, big, sent);
+      co_await t.loop_.Sleep(milliseconds(5));  // the writer is stuck now
+      auto receiving = t.ReadToEnd(*t.far_, got, end);
+      co_await receiving;
+      co_await sending;
+    }
+  };
+  RunToEnd(loop_, [&] { return Script::Run(*this, big, sent, got, end); });
+  EXPECT_TRUE(sent.ok());
+  EXPECT_EQ(sent.bytes, big.size());
+  EXPECT_EQ(got.size(), big.size());
+}
+
+TEST_F(SocketTest, EndsAWriteUntilInputWhenThePeerAnswersEarly) {
+  std::string big(16 << 20, 'r');
+  IoResult sent;
+  struct Script {
+    static Task<void> SendRequest(SocketTest& t, std::string& big, IoResult& sent) {
+      iovec part{big.data(), big.size()};
+      sent = co_await t.near_->WriteUntilInput({&part, 1}, t.Soon());
+    }
+    static Task<void> Run(SocketTest& t, std::string& big, IoResult& sent) {
+      auto sending = SendRequest(t, big, sent);
+      co_await t.loop_.Sleep(milliseconds(5));  // the writer is stuck now
+      IoResult answered;
+      auto answering = t.Send(*t.far_, "413", answered);
+      co_await answering;
+      co_await sending;
+    }
+  };
+  RunToEnd(loop_, [&] { return Script::Run(*this, big, sent); });
+  EXPECT_TRUE(sent.ok());
+  EXPECT_GT(sent.bytes, 0u);
+  EXPECT_LT(sent.bytes, big.size());
+}
+
 TEST_F(SocketTest, IsQuietUntilSomethingComes) {
   struct Script {
     static Task<void> Run(SocketTest& t) {

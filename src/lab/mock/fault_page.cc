@@ -49,6 +49,7 @@ void VisitFaults(Options& options, Visitor& visitor) {
   visitor.Share("fail_rate", options.fail_rate);
   visitor.Share("hang_rate", options.hang_rate);
   visitor.Count("die_after_tokens", options.die_after_tokens, kMillion);
+  visitor.Count("abort_after_tokens", options.abort_after_tokens, kMillion);
   visitor.Flag("drain_abort", options.drain_abort);
   visitor.Flag("busy", options.busy);
   visitor.Time("report_delay", options.report_delay);

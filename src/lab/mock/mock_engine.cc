@@ -309,6 +309,10 @@ Result<void> MockEngine::Prepare(Visit& visit) {
                              : visit.request.model;
   visit.tokens = visit.request.max_tokens.value_or(options_.tokens);
   visit.finish_reason = visit.request.max_tokens ? "length" : "stop";
+  if (options_.abort_after_tokens > 0 && options_.abort_after_tokens < visit.tokens) {
+    visit.tokens = options_.abort_after_tokens;
+    visit.finish_reason = "abort";
+  }
   visit.aborted = options_.drain_abort;
   if (visit.aborted) {
     visit.tokens = 0;

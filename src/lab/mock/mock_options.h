@@ -92,13 +92,15 @@ struct MockOptions {
   size_t chunk_bytes = 0;  // every token is padded to this length
 
   // Faults. Those up to `busy` concern POST /v1/* only.
-  double fail_rate = 0;           // share of requests answered with 500
-  double hang_rate = 0;           // share of requests never answered
-  uint64_t die_after_tokens = 0;  // the connection is reset after so many; 0: never
-  bool drain_abort = false;       // finish_reason "abort" and no tokens, as a draining vLLM
-  bool busy = false;              // 503
-  bool refuse = false;            // every connection is closed at once
-  Duration slow_start{};          // GET /health answers 503 for so long
+  double fail_rate = 0;             // share of requests answered with 500
+  double hang_rate = 0;             // share of requests never answered
+  uint64_t die_after_tokens = 0;    // the connection is reset after so many; 0: never
+  uint64_t abort_after_tokens = 0;  // finish_reason "abort" after so many, as a vLLM that is
+                                    // stopped; 0: never
+  bool drain_abort = false;         // finish_reason "abort" and no tokens, as a draining vLLM
+  bool busy = false;                // 503
+  bool refuse = false;              // every connection is closed at once
+  Duration slow_start{};            // GET /health answers 503 for so long
   std::optional<uint32_t> block_size_report;  // on its pages, instead of the true one; 0: none
   Duration report_delay{};                    // those pages are so late
   bool tell_prefix_caching = true;            // on those pages

@@ -60,7 +60,7 @@ Task<Outcome> PacedService::AnswerWhole(Visit& visit) {
   const std::string text = speaker_.Tokens(visit.tokens);
   std::string body;
   if (visit.path == "/v1/responses") {
-    body = ResponsePage(visit.identity, visit.request, text, visit.tokens);
+    body = ResponsePage(visit.identity, visit.request, text, visit.tokens, visit.finish_reason);
   } else {
     const AnswerEnvelope envelope = MakeEnvelope(visit.identity, visit.finish_reason,
                                                  visit.request.prompt_tokens, visit.tokens);

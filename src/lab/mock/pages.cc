@@ -119,10 +119,12 @@ std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionReque
 }
 
 std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest& request,
-                         std::string_view escaped_text, uint64_t tokens) {
+                         std::string_view escaped_text, uint64_t tokens,
+                         std::string_view finish_reason) {
+  const std::string_view status = finish_reason == "abort" ? "cancelled" : "completed";
   JsonWriter w;
   w.BeginObject().Key("id").String(identity.id).Key("object").String("response");
-  w.Key("created_at").Int(identity.created).Key("status").String("completed");
+  w.Key("created_at").Int(identity.created).Key("status").String(status);
   w.Key("model").String(identity.model).Key("output").BeginArray().BeginObject();
   w.Key("type").String("message").Key("id").String("msg_" + identity.id);
   w.Key("role").String("assistant").Key("status").String("completed");

@@ -21,7 +21,8 @@ std::string StatsPage(const MockCounts& counts, const EngineRanks* ranks,
 // One vector of eight numbers per input, which depend on that input's bytes alone.
 std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionRequest& request);
 std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest& request,
-                         std::string_view escaped_text, uint64_t tokens);
+                         std::string_view escaped_text, uint64_t tokens,
+                         std::string_view finish_reason);
 
 // Proof of what came in: the path, the body's length and its XXH3-64.
 std::string EchoPage(std::string_view path, std::string_view body);

@@ -62,7 +62,7 @@ class Worker {
 
   Counter requests;        // sent to it
   Counter failures;        // connection refused or broken, no answer in time, 5xx
-  Counter aborted;         // answered 200 with an empty body
+  Counter aborted;         // answered 200, and ended the answer early
   Counter busy;            // answered 503
   Counter broken_streams;  // answers truncated after their first byte
 

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "codec/sse.h"
-#include "router/gateway/openai_error.h"
+#include "router/gateway/api_error.h"
 
 namespace fathom {
 namespace {
@@ -42,6 +43,14 @@ bool IsOurs(HeaderName id) {
   }
 }
 
+// How much memory it takes to hold the answer; nullopt: more than `most`, or nothing to hold.
+std::optional<size_t> HeldSize(const ResponseHead& head, size_t most) {
+  if (head.framing == BodyFraming::kNone) return std::nullopt;
+  if (head.framing != BodyFraming::kLength) return most;
+  if (head.content_length > most) return std::nullopt;
+  return static_cast<size_t>(head.content_length);
+}
+
 bool EndsWithBlankLine(std::string_view text) {
   return text.ends_with("\n\n") || text.ends_with("\r\n\r\n");
 }
@@ -50,7 +59,7 @@ bool EndsWithBlankLine(std::string_view text) {
 
 AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
                          GatewayMetrics& metrics, Selection& selection, const Patience& patience,
-                         Kind kind, const UsageWish& usage)
+                         Kind kind, const UsageWish& usage, const Watch& watch)
     : client_(client),
       worker_(worker),
       metrics_(metrics),
@@ -62,13 +71,21 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
              worker.head().status == 200 && !IsEncoded(worker.head())),
       takes_out_(reads_ && events_ && usage.action == UsageWish::Action::kTakeOut),
       keeps_length_(worker.head().framing == BodyFraming::kLength && !takes_out_),
+      form_(watch.form),
+      watches_(form_ != AnswerForm::kOther && worker.head().status == 200 &&
+               !IsEncoded(worker.head()) && (events_ || watch.held_bytes > 0)),
+      held_bytes_(watch.held_bytes),
       filter_(usage),
       finder_("usage"),
+      stream_end_(form_),
+      end_(form_),
       last_progress_(client.socket().loop().now()) {
   const bool unknown_length = worker.head().framing != BodyFraming::kNone && !keeps_length_;
   const bool http11 = client.head().minor_version >= 1;
   chunked_out_ = unknown_length && http11;
   if (unknown_length && !http11) client.CloseAfterwards();
+  const auto held = HeldSize(worker.head(), held_bytes_);
+  holds_ = watches_ && !events_ && held && memory_.TryTake(watch.memory, *held);
 }
 
 void AnswerRelay::BuildHead(std::string_view extra_headers) {
@@ -98,6 +115,7 @@ bool AnswerRelay::Decode() {
     }
     if (!step->payload.empty()) pieces_[piece_count_++] = step->payload;
     if (reads_ && !events_) finder_.Feed(step->payload);
+    if (watches_ && !events_) end_.Feed(step->payload);
     rest.remove_prefix(step->consumed);
     decoded_ += step->consumed;
   }
@@ -128,19 +146,44 @@ Screening AnswerRelay::Screen() {
 
 // Whether the pieces can be sent without being assembled into whole events.
 bool AnswerRelay::PiecesPass() {
-  if (!reads_ || !events_) return true;
+  if (!events_ || (!reads_ && !watches_)) return true;
   for (size_t i = 0; i < piece_count_; ++i) {
     if (i + 1 < piece_count_ && !EndsWithBlankLine(pieces_[i])) return false;
-    if (!filter_.Passes(pieces_[i])) return false;
+    if (watches_ && stream_end_.Mentions(pieces_[i])) return false;
+    if (reads_ && !filter_.Passes(pieces_[i])) return false;
   }
   return true;
+}
+
+// An answer that is not streamed, and may still be one that the engine ends early.
+bool AnswerRelay::HoldsOn() const {
+  size_t size = held_.size();
+  for (size_t i = 0; i < piece_count_; ++i) size += pieces_[i].size();
+  return holds_ && !done_ && size <= held_bytes_;
+}
+
+bool AnswerRelay::EndedEarlyWhole() const {
+  return watches_ && !events_ && done_ && end_.ended_early();
+}
+
+// Of a stream, the events before that end are still sent.
+void AnswerRelay::StopAtEarlyEnd() {
+  if (!watches_) return;
+  if (events_) {
+    const size_t at = stream_end_.Find(std::string_view(held_).substr(0, showable_));
+    ended_early_ = at != std::string_view::npos;
+    if (ended_early_) showable_ = at;
+  } else {
+    ended_early_ = EndedEarlyWhole();
+    if (ended_early_) showable_ = 0;
+  }
 }
 
 // Sends the pieces unchanged, or else the part of the held bytes that ends with a whole event.
 void AnswerRelay::PrepareOutput() {
   const bool whole =
       !events_ || done_ || (piece_count_ > 0 && EndsWithBlankLine(pieces_[piece_count_ - 1]));
-  direct_ = held_.empty() && whole && PiecesPass();
+  direct_ = held_.empty() && whole && PiecesPass() && !EndedEarlyWhole();
   if (direct_) {
     sending_ = 0;
     for (size_t i = 0; i < piece_count_; ++i) sending_ += pieces_[i].size();
@@ -149,9 +192,10 @@ void AnswerRelay::PrepareOutput() {
   Hold();
   const bool all = !events_ || done_;
   showable_ = all ? held_.size() : WholeEvents(held_, torn_);
+  StopAtEarlyEnd();
   if (reads_ && events_) showable_ = filter_.Filter(held_, showable_);
   const size_t most = takes_out_ ? kMaxFilteredEvent : kMaxHeldEvent;
-  if (showable_ == 0 && held_.size() > most) showable_ = held_.size();
+  if (showable_ == 0 && held_.size() > most && !ended_early_) showable_ = held_.size();
   torn_ = held_.size() - showable_;
   sending_ = showable_;
 }
@@ -170,9 +214,10 @@ size_t AnswerRelay::Gather(std::array<iovec, kMaxPieces + 4>& parts, const Chunk
   } else {
     add(std::string_view(held_).substr(0, showable_));
   }
-  if (chunk && !done_) add(kChunkSuffix);
-  if (chunk && done_) add(kSuffixAndLastChunk);
-  if (chunked_out_ && !chunk && done_) add(kLastChunk);
+  const bool last = done_ && !ended_early_;
+  if (chunk && !last) add(kChunkSuffix);
+  if (chunk && last) add(kSuffixAndLastChunk);
+  if (chunked_out_ && !chunk && last) add(kLastChunk);
   return count;
 }
 
@@ -204,12 +249,14 @@ void AnswerRelay::TellUsage() {
 
 TimePoint AnswerRelay::ReadDeadline() const {
   const TimePoint now = client_.socket().loop().now();
-  return std::min(now + (head_sent_ ? patience_.idle : patience_.first_byte), patience_.give_up_at);
+  const bool begun = head_sent_ || (holds_ && !held_.empty());
+  return std::min(now + (begun ? patience_.idle : patience_.first_byte), patience_.give_up_at);
 }
 
 // What to do with the bytes that just arrived: kPass sends them, kWait holds them.
 Screening AnswerRelay::Examine() {
   if (head_sent_) return Screening::kPass;
+  if (HoldsOn()) return Screening::kWait;
   const bool nothing = piece_count_ == 0 && held_.empty() && !done_;
   const Screening verdict = nothing ? Screening::kWait : Screen();
   const bool must_show = done_ || held_.size() > kMaxHeldEvent;
@@ -226,7 +273,8 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
     if (verdict == Screening::kEmptyAbort) co_return End::kEmptyAbort;
     if (verdict == Screening::kWait) Hold();
     if (verdict == Screening::kPass) PrepareOutput();
-    if (verdict == Screening::kPass && (sending_ > 0 || done_)) {
+    if (ended_early_ && !head_sent_) co_return End::kEndedEarly;
+    if (verdict == Screening::kPass && (sending_ > 0 || (done_ && !ended_early_))) {
       const ChunkPrefix prefix(sending_);
       const std::span<iovec> out(parts.data(), Gather(parts, prefix));
       Account(client_.socket().loop().now());
@@ -237,6 +285,7 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
       if (!written.ok()) co_return End::kClientLeft;
       if (!direct_) held_.erase(0, showable_);
     }
+    if (ended_early_) co_return End::kEndedEarly;
     worker_.in().Consume(decoded_);
     if (done_) co_return End::kComplete;
     if (!worker_.in().empty()) continue;  // the buffer held more than kMaxPieces
@@ -251,7 +300,7 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
   }
 }
 
-Task<void> AnswerRelay::BreakOff() {
+Task<void> AnswerRelay::BreakOff(int status, std::string_view code, std::string_view message) {
   client_.CloseAfterwards();
   // A body of known length has no room for an error event, and a body of the full length would look
   // complete to the client.
@@ -259,9 +308,7 @@ Task<void> AnswerRelay::BreakOff() {
     client_.socket().ResetOnClose();
     co_return;
   }
-  std::string event = "data: ";
-  event += OpenAiErrorBody(502, "worker_failed", "the worker failed while it was answering");
-  event += "\n\n";
+  const std::string event = ApiErrorEvent(form_, status, code, message);
   std::string out = event;
   if (chunked_out_) {
     const ChunkPrefix prefix(event.size());

@@ -5,6 +5,9 @@
 // Back-pressure  One buffer. The worker is not read again before the client has taken its content.
 // Streams        Only whole events are sent, so that a broken stream can be ended with an error
 //                event: never a partial event, never a truncation that looks complete.
+// Early ends     An answer that the engine ends early, with status 200, is not passed on as
+// complete.
+//                One that is not streamed is held for that until it is complete, up to a limit.
 // Usage          Read from the passing bytes; removed again if only the router had asked for it.
 // Cost           One read and one write per piece that the worker sends. Bodies are not copied,
 //                except the few events that contain usage.
@@ -15,11 +18,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/request_memory.h"
 #include "base/text_builder.h"
 #include "codec/json_member.h"
 #include "io/http/client_connection.h"
 #include "io/http/server_connection.h"
 #include "router/gateway/answer_screen.h"
+#include "router/gateway/early_end.h"
 #include "router/gateway/gateway_metrics.h"
 #include "router/gateway/selection.h"
 #include "router/gateway/usage_filter.h"
@@ -39,19 +44,28 @@ class AnswerRelay {
     kComplete,
     kClientLeft,
     kWorkerFailed,  // see sent_anything(): before the first byte it can be retried
+    kEndedEarly,    // by the engine, with a part of the text; likewise
     kEmptyAbort,    // nothing was sent
+  };
+
+  // Whether the engine ends the answer early.
+  struct Watch {
+    AnswerForm form;
+    size_t held_bytes;  // of an answer that is not streamed; 0: it is neither held nor watched
+    RequestMemory& memory;
   };
 
   // The worker's head has already been read and parsed.
   AnswerRelay(ServerConnection& client, ClientConnection& worker, GatewayMetrics& metrics,
-              Selection& selection, const Patience& patience, Kind kind, const UsageWish& usage);
+              Selection& selection, const Patience& patience, Kind kind, const UsageWish& usage,
+              const Watch& watch);
 
   // `extra_headers` are complete lines, added to the worker's headers.
   Task<End> Run(std::string_view extra_headers);
 
-  // After kWorkerFailed, if something was sent: ends the answer so that the client sees it as
-  // broken.
-  Task<void> BreakOff();
+  // After kWorkerFailed and kEndedEarly, if something was sent: ends the answer so that the client
+  // sees it as broken.
+  Task<void> BreakOff(int status, std::string_view code, std::string_view message);
 
   bool sent_anything() const { return head_sent_; }
   uint64_t bytes() const { return bytes_; }
@@ -68,7 +82,10 @@ class AnswerRelay {
   void Hold();
   Screening Screen();
   bool PiecesPass();
+  bool HoldsOn() const;
   void PrepareOutput();
+  bool EndedEarlyWhole() const;
+  void StopAtEarlyEnd();
   size_t Gather(std::array<iovec, kMaxPieces + 4>& parts, const ChunkPrefix& prefix);
   void Account(TimePoint now);
   void TellUsage();
@@ -85,7 +102,12 @@ class AnswerRelay {
   const bool reads_;         // usage is read
   const bool takes_out_;     // usage is removed
   const bool keeps_length_;  // the worker's content-length is passed on
-  bool chunked_out_;         // else framed by the worker's length, or by the end of the connection
+  const AnswerForm form_;
+  const bool watches_;  // for an early end
+  const size_t held_bytes_;
+  RequestMemory::Share memory_;
+  bool holds_;        // an answer that is not a stream is held until it is complete
+  bool chunked_out_;  // else framed by the worker's length, or by the end of the connection
 
   TextBuilder head_;
   std::array<std::string_view, kMaxPieces> pieces_;  // body bytes, in the worker's buffer
@@ -94,6 +116,9 @@ class AnswerRelay {
   UsageFilter filter_;       // for a stream
   JsonMemberFinder finder_;  // for an answer that is not a stream
   bool told_usage_ = false;
+  StreamEnd stream_end_;  // for a stream
+  EndReader end_;         // for an answer that is not a stream
+  bool ended_early_ = false;
   std::string held_;     // body bytes that could not be sent when they arrived
   size_t torn_ = 0;      // leading bytes of held_ in which no event ends
   size_t showable_ = 0;  // bytes of held_ to send, if held_ is sent

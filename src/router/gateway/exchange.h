@@ -3,7 +3,8 @@
 //
 // Retries       Until the first byte of an answer's body the client has received nothing, so the
 //               request can go to another worker: after a refused or broken connection, silence, a
-//               5xx, or an empty 200. Later failures are reported to the client.
+//               5xx, or a 200 that the engine ended early. Later failures are reported to the
+//               client.
 // Cancellation  A client that leaves (also by a half-close) closes the worker's connection at once.
 #pragma once
 
@@ -17,6 +18,7 @@
 #include "io/http/client_connection.h"
 #include "router/gateway/answer_relay.h"
 #include "router/gateway/gateway.h"
+#include "router/gateway/pass_routes.h"
 #include "router/gateway/request_fields.h"
 #include "router/gateway/selection.h"
 #include "router/gateway/usage_question.h"
@@ -25,8 +27,8 @@ namespace fathom {
 
 class Exchange final : private HangupWatcher {
  public:
-  Exchange(Gateway& gateway, ServerConnection& client, Route route, const RequestFields& fields,
-           std::string_view body);
+  Exchange(Gateway& gateway, ServerConnection& client, const PassedRoute& route,
+           const RequestFields& fields, std::string_view body);
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -46,6 +48,13 @@ class Exchange final : private HangupWatcher {
     std::string_view what;
     bool blames_worker = true;
   };
+  // A worker's own error, not read beyond its head, until it is certain that another worker is
+  // asked in its place.
+  struct SpareAnswer {
+    std::unique_ptr<ClientConnection> connection;
+    Worker* worker;
+    std::shared_ptr<const FleetSnapshot> fleet;  // keeps the worker
+  };
   // kHeld: the worker was not asked, because another process may be at its address by now.
   enum class Outcome : uint8_t { kOk, kFailed, kHeld, kClientLeft };
 
@@ -56,6 +65,7 @@ class Exchange final : private HangupWatcher {
   Task<void> Serve();
   Task<void> Refuse(int status, std::string_view code, std::string_view message);
   Task<void> AnswerFailure();
+  Task<void> PassOnSpare();
 
   bool MayTryAgain(const Worker& failed);
 
@@ -70,7 +80,8 @@ class Exchange final : private HangupWatcher {
   Outcome FailWith(IoStatus status);
   void BlameWorker(Worker& worker);
   void DoubtWorker();
-  void ReportBrokenAnswer(Worker& worker, IoStatus status);
+  Task<void> BreakOff(Worker& worker, AnswerRelay& relay, AnswerRelay::End end);
+  void ReportBrokenAnswer(Worker& worker, std::string_view reason);
 
   std::string_view BodyFor(const Worker& worker);
   void BuildRequestHead(const Worker& worker, size_t body_bytes);
@@ -83,6 +94,7 @@ class Exchange final : private HangupWatcher {
   Loop& loop_;
   ServerConnection& client_;
   const Route route_;
+  const AnswerForm form_;
   const RequestFields& fields_;
   const std::string_view body_;
   std::string token_body_;  // the same with token ids in place of the prompt
@@ -93,6 +105,8 @@ class Exchange final : private HangupWatcher {
   Selection selection_;
   UsageQuestion usage_;
   std::optional<Failure> failure_;
+  bool retry_granted_ = false;  // for failure_; connection_ then has the worker's answer
+  std::optional<SpareAnswer> spare_;
 
   std::unique_ptr<ClientConnection> connection_;
   Worker* worker_ = nullptr;      // the worker that is being asked

@@ -14,8 +14,7 @@
 
 #include "router/gateway/gateway.h"
 #include "testing/becomes.h"
-#include "testing/loopback_server.h"
-#include "testing/raw_socket.h"
+#include "testing/exchange_rig.h"
 
 namespace fathom {
 namespace {
@@ -27,129 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kStreamHead =
-    "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
-    "transfer-encoding: chunked\r\n\r\n";
-constexpr std::string_view kLastChunkText = "0\r\n\r\n";
-
-std::string Chunked(std::string_view text) {
-  return fmt::format("{:x}\r\n{}\r\n", text.size(), text);
-}
-
-// The chunks of an answer whose head has been read, up to the last.
-std::vector<std::string> ReadChunks(RawSocket& client) {
-  std::vector<std::string> chunks;
-  for (;;) {
-    const std::string size = client.ReadUntil("\r\n");
-    if (size.empty()) {
-      chunks.push_back("(cut off)");
-      return chunks;
-    }
-    const size_t bytes = std::stoul(size, nullptr, 16);
-    std::string chunk = client.Read(bytes + 2);
-    if (bytes == 0) return chunks;
-    chunks.push_back(chunk.substr(0, bytes));
-  }
-}
-
-class ExchangeTest : public testing::Test {
- protected:
-  ExchangeTest() {
-    options_.session_ttl = Duration::zero();
-    options_.steering.mode = RouterMode::kRoundRobin;
-  }
-
-  ~ExchangeTest() override {
-    server_.reset();
-    thread_.Call([this] { gateway_.reset(); });
-    thread_.Stop();
-    for (const auto& worker : workers_) worker->Stop();
-  }
-
-  // After what the desk still does: it pauses once more behind the last page.
-  void StopPages() {
-    struct Script {
-      static Task<void> Run(Loop& loop) {
-        co_await loop.Sleep(std::chrono::milliseconds(5));
-        loop.Stop();
-      }
-    };
-    page_loop_.Post([this] { Spawn(Script::Run(page_loop_)); });
-  }
-
-  // A worker that answers each request on a connection by the script, until the script returns
-  // false.
-  void AddWorker(std::function<bool(RawSocket&, const std::string& head)> script) {
-    workers_.push_back(std::make_unique<ScriptedServer>([script](RawSocket& socket) {
-      for (;;) {
-        std::string head = socket.ReadUntil("\r\n\r\n");
-        if (!head.ends_with("\r\n\r\n")) return;
-        const size_t length = head.find("content-length: ");
-        if (length != std::string::npos) socket.Read(std::stoul(head.substr(length + 16)));
-        if (!script(socket, head)) return;
-      }
-    }));
-    WorkerRequest request;
-    request.url = workers_.back()->url();
-    const WorkerId id = (*directory_.Join(request))->id();
-    Fleet::ModelReport report;
-    report.any_model = true;
-    fleet_.SetModels(id, report);
-    fleet_.SetHealthy(id);
-  }
-  // Sends `wire` and closes.
-  void AddWorkerThatSends(std::string wire) {
-    AddWorker([wire](RawSocket& socket, const std::string&) {
-      socket.Send(wire);
-      return false;
-    });
-  }
-  void AddGoodWorker() {
-    AddWorker([](RawSocket& socket, const std::string&) {
-      return socket.Send("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ngood");
-    });
-  }
-
-  RawSocket Client() {
-    if (!server_) {
-      context_ = std::make_unique<GatewayContext>(options_, ModelLibrary(), fleet_, directory_,
-                                                  resolver_, registry_, log_, 1);
-      desk_ = std::make_unique<PageDesk>(*context_, page_loop_);
-      gateway_ = std::make_unique<Gateway>(*context_, thread_.loop(), *desk_, 1);
-      server_ = std::make_unique<LoopbackServer>(thread_, *gateway_);
-    }
-    return RawSocket(server_->address());
-  }
-
-  static std::string Request(std::string_view version = "1.1", std::string_view more = "") {
-    return fmt::format(
-        "POST /v1/chat/completions HTTP/{}\r\nhost: x\r\n{}content-length: 2\r\n\r\n{{}}", version,
-        more);
-  }
-
-  // The complete answer to one request on a connection that is closed after it.
-  std::string Ask(std::string_view version = "1.1") {
-    RawSocket client = Client();
-    client.Send(Request(version, "connection: close\r\n"));
-    return client.ReadToEnd();
-  }
-
-  GatewayOptions options_;
-  Log log_{2, LogLevel::kOff};
-  Loop control_;    // never runs: no worker is probed
-  Loop page_loop_;  // runs only where a test lets it
-  Resolver resolver_;
-  Registry registry_;
-  Fleet fleet_{BreakerOptions{}};
-  Prober prober_{control_, resolver_, fleet_, ProbeOptions{}, log_};
-  Directory directory_{fleet_, prober_, [](const std::string&) { return std::nullopt; }, log_};
-  std::vector<std::unique_ptr<ScriptedServer>> workers_;
-  LoopThread thread_;
-  std::unique_ptr<GatewayContext> context_;
-  std::unique_ptr<PageDesk> desk_;
-  std::unique_ptr<Gateway> gateway_;
-  std::unique_ptr<LoopbackServer> server_;
-};
+class ExchangeTest : public ExchangeRig {};
 
 TEST_F(ExchangeTest, PassesEventsOnWholeHoweverTheWorkerCutsThem) {
   const std::vector<std::string> pieces = {"data: {\"a",       "\":1}\n",        "\nda",
@@ -199,6 +76,7 @@ TEST_F(ExchangeTest, ResetsAStreamOfKnownLengthThatIsTorn) {
 }
 
 TEST_F(ExchangeTest, ResetsAnAnswerThatIsCutOffSoThatNobodyTakesItForWhole) {
+  options_.retry_answer_bytes = 0;  // it is passed on as it comes
   AddWorkerThatSends("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n");
   RawSocket client = Client();
   client.Send(Request("1.0"));
@@ -321,6 +199,37 @@ TEST_F(ExchangeTest, TakesAnEmptyAbortToAnotherWorker) {
   });
   AddGoodWorker();
   for (int i = 0; i < 2; ++i) EXPECT_THAT(Ask(), EndsWith("\r\n\r\ngood"));
+}
+
+constexpr std::string_view kBusyAnswer =
+    "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 8\r\n\r\nown busy";
+
+// Every request takes one retry; the reserve is used up after ten of them.
+TEST_F(ExchangeTest, PassesOnTheWorkersOwnErrorWhenTheRetryBudgetIsEmpty) {
+  options_.retry_budget = 0;
+  for (int i = 0; i < 2; ++i) {
+    AddWorker([](RawSocket& socket, const std::string&) { return socket.Send(kBusyAnswer); });
+  }
+  for (int i = 0; i < 15; ++i) {
+    const std::string answer = Ask();
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 "));
+    EXPECT_THAT(answer, EndsWith("\r\n\r\nown busy")) << "request " << i;
+  }
+  EXPECT_EQ(context_->metrics.Retries(RetryReason::kBusy).Value(), 10u);
+  EXPECT_EQ(context_->metrics.retries_denied.Value(), 5u);
+}
+
+// The other worker leaves the fleet just before the error comes.
+TEST_F(ExchangeTest, PassesOnTheWorkersOwnErrorWhenNoOtherIsLeftAfterAll) {
+  std::vector<WorkerId> ids;
+  for (size_t i = 0; i < 2; ++i) {
+    AddWorker([this, &ids, i](RawSocket& socket, const std::string&) {
+      fleet_.Remove(ids[1 - i]);
+      return socket.Send(kBusyAnswer);
+    });
+  }
+  for (const Member& member : fleet_.Current()->members()) ids.push_back(member.worker->id());
+  EXPECT_THAT(Ask(), EndsWith("\r\n\r\nown busy"));
 }
 
 TEST_F(ExchangeTest, UsesAKeptConnectionAgainAndAFreshOneWhenItWasClosed) {

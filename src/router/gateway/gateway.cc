@@ -120,7 +120,7 @@ Task<void> Gateway::Pass(ServerConnection& connection, const PassedRoute& route)
     if (body) {
       auto fields = ReadFields(head, route, *body);
       if (fields) {
-        Exchange exchange(*this, connection, route.route, *fields, *body);
+        Exchange exchange(*this, connection, route, *fields, *body);
         auto running = exchange.Run();
         co_await running;
         co_return;

@@ -54,6 +54,7 @@ struct GatewayOptions {
   Duration pool_idle_timeout = std::chrono::seconds(4);
   uint32_t retry_attempts = 3;  // attempts in total
   double retry_budget = 0.2;
+  size_t retry_answer_bytes = size_t{1} << 20;  // of an answer that is held; 0: none is
   std::vector<std::string> api_keys;
   std::vector<std::string> admin_keys;
   AdminRules main_listener;              // that clients use
@@ -126,6 +127,7 @@ struct GatewayContext {
   TokenCache token_cache;
   PrefixCache prefix_cache;
   RequestMemory prompt_memory;
+  RequestMemory held_answers{uint64_t{256} << 20};  // those that do not fit are not held
   TokenizeRoster tokenizers;
   // The contents of the workers' caches; null if KV events are not followed.
   const CacheIndex* cache_index = nullptr;

@@ -13,13 +13,13 @@ namespace {
 constexpr std::string_view kEveryMethod = "GET, POST, PUT, PATCH, DELETE";
 
 constexpr PassedRoute kInference[] = {
-    {.pattern = "/v1/chat/completions", .route = Route::kChat},
-    {.pattern = "/v1/completions", .route = Route::kCompletions},
+    {.pattern = "/v1/chat/completions", .route = Route::kChat, .form = AnswerForm::kCompletion},
+    {.pattern = "/v1/completions", .route = Route::kCompletions, .form = AnswerForm::kCompletion},
     {.pattern = "/v1/embeddings", .route = Route::kEmbeddings},
-    {.pattern = "/v1/responses", .route = Route::kResponses},
+    {.pattern = "/v1/responses", .route = Route::kResponses, .form = AnswerForm::kResponses},
     {.pattern = "/v1/responses/{id}", .methods = "GET, DELETE", .bodiless = true},
     {.pattern = "/v1/responses/{id}/cancel", .bodiless = true},
-    {.pattern = "/v1/messages"},
+    {.pattern = "/v1/messages", .form = AnswerForm::kMessages},
     {.pattern = "/v1/messages/count_tokens"},
     {.pattern = "/v1/rerank"},
     {.pattern = "/rerank"},
@@ -31,8 +31,8 @@ constexpr PassedRoute kInference[] = {
     {.pattern = "/v1/images/*", .forms = true},
     {.pattern = "/tokenize"},
     {.pattern = "/detokenize"},
-    {.pattern = "/generate"},
-    {.pattern = "/inference/v1/generate"},
+    {.pattern = "/generate", .form = AnswerForm::kCompletion},
+    {.pattern = "/inference/v1/generate", .form = AnswerForm::kCompletion},
 };
 
 // The router's own; a path with a slash at the end stands for everything below it.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "router/gateway/early_end.h"
 #include "router/gateway/gateway_metrics.h"
 
 namespace fathom {
@@ -25,6 +26,7 @@ struct PassedRoute {
   Route route = Route::kOther;
   bool forms = false;     // also multipart bodies, which only the engine reads
   bool bodiless = false;  // the body may be missing
+  AnswerForm form = AnswerForm::kOther;
 
   bool Allows(std::string_view method) const;
   // The client chooses a part of the path.

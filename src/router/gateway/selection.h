@@ -68,6 +68,8 @@ class Selection {
 
   size_t tried() const { return tried_.size(); }
   const FleetSnapshot& fleet() const { return *fleet_; }
+  // Keeps the worker that was chosen last.
+  const std::shared_ptr<const FleetSnapshot>& snapshot() const { return fleet_; }
   std::string_view session() const { return session_; }
   struct Refusal {
     int status = 0;

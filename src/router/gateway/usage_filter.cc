@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
-#include <vector>
 
-#include "codec/byte_scan.h"
 #include "codec/json_scan.h"
+#include "router/gateway/sse_event.h"
 
 namespace fathom {
 namespace {
@@ -73,61 +72,6 @@ std::optional<Layout> ReadLayout(std::string_view json) {
 
 }  // namespace
 
-// The first event of a text: up to the blank line that ends it, or all of the text.
-class UsageFilter::Event {
- public:
-  explicit Event(std::string_view in) : in_(in) {
-    const char* const end = in.data() + in.size();
-    for (bool blank = false; size_ < in.size() && !blank;) {
-      const char* const begin = in.data() + size_;
-      const char* const stop = FindLineEnd(begin, end);
-      size_ = static_cast<size_t>(stop - in.data());
-      if (stop != end) size_ += in.substr(size_).starts_with("\r\n") ? 2 : 1;
-      blank = begin == stop;
-      TakeLine({begin, stop});
-    }
-  }
-
-  std::string_view text() const { return in_.substr(0, size_); }
-  std::string_view data() const { return lines_.size() > 1 ? joined_ : first_; }
-
-  // The position in the event of a byte of its data.
-  size_t PlaceOf(const char* byte) const {
-    const auto offset = static_cast<size_t>(byte - data().data());
-    const auto after = std::ranges::upper_bound(lines_, offset, {}, &Line::offset);
-    const Line& line = *(after - 1);
-    return static_cast<size_t>(line.text - in_.data()) + offset - line.offset;
-  }
-
- private:
-  struct Line {
-    size_t offset;  // in the data
-    const char* text;
-  };
-
-  void TakeLine(std::string_view line) {
-    constexpr std::string_view kField = "data:";
-    if (!line.starts_with(kField)) return;
-    line.remove_prefix(kField.size());
-    if (line.starts_with(' ')) line.remove_prefix(1);
-    if (lines_.empty()) {
-      first_ = line;
-      lines_.push_back({0, line.data()});
-      return;
-    }
-    if (lines_.size() == 1) joined_ = first_;
-    joined_ += '\n';
-    lines_.push_back({joined_.size(), line.data()});
-    joined_ += line;
-  }
-
-  const std::string_view in_;
-  size_t size_ = 0;
-  std::vector<Line> lines_;  // of the data; nearly always one
-  std::string_view first_;
-  std::string joined_;  // if there are several lines
-};
-
 bool UsageFilter::WantsNulls() const {
   return wish_.action == UsageWish::Action::kTakeOut ? !wish_.null_unasked : !saw_null_;
 }
@@ -157,7 +101,7 @@ bool UsageFilter::Passes(std::string_view events) {
   return !dropped_cr_ && !Mentions(events);
 }
 
-UsageFilter::Edit UsageFilter::Judge(const Event& event) {
+UsageFilter::Edit UsageFilter::Judge(const SseEvent& event) {
   const auto layout = ReadLayout(event.data());
   if (!layout || layout->usage.empty()) return {};
   const bool null = layout->usage == "null";
@@ -185,7 +129,7 @@ size_t UsageFilter::Filter(std::string& text, size_t size) {
   size_t at = 0;
   if (std::exchange(dropped_cr_, false) && in.starts_with('\n')) copied = at = 1;
   while (at < size) {
-    const Event event(in.substr(at));
+    const SseEvent event(in.substr(at));
     const std::string_view whole = event.text();
     const Edit edit = Mentions(whole) ? Judge(event) : Edit{};
     if (edit.to > edit.from) {

@@ -21,6 +21,8 @@
 
 namespace fathom {
 
+class SseEvent;
+
 struct UsageWish {
   enum class Action : uint8_t { kIgnore, kRead, kTakeOut };
   Action action = Action::kIgnore;
@@ -60,8 +62,7 @@ class UsageFilter {
   void Note(std::string_view events);
   bool Mentions(std::string_view text) const;
   bool WantsNulls() const;
-  class Event;
-  Edit Judge(const Event& event);
+  Edit Judge(const SseEvent& event);
 
   const UsageWish wish_;
   std::optional<EngineUsage> usage_;

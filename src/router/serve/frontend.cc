@@ -122,6 +122,7 @@ GatewayOptions GatewayOptionsOf(const Settings& s) {
   o.pool_idle_timeout = s.Time("upstream-keep-alive-timeout");
   o.retry_attempts = static_cast<uint32_t>(s.Integer("retry-attempts"));
   o.retry_budget = s.Number("retry-budget");
+  o.retry_answer_bytes = s.Bytes("retry-answer-size");
   o.pass_routes = s.List("pass-routes");
   o.allow_transfer_fields = s.Flag("allow-transfer-fields");
   o.metrics_urls = s.Flag("metrics-urls");

@@ -1,0 +1,109 @@
+#include "router/gateway/early_end.h"
+
+#include <cstring>
+
+#include "router/gateway/sse_event.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kAborted = R"("abort")";
+constexpr std::string_view kCancelled = R"("cancelled")";
+
+bool HasWord(std::string_view text, std::string_view word) {
+  return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+}
+
+bool IsClientsFault(std::string_view status) { return status.size() == 3 && status[0] == '4'; }
+
+}  // namespace
+
+bool EndReader::aborted() const { return aborted_ && !excused_; }
+
+bool EndReader::ended_early() const {
+  if (form_ != AnswerForm::kMessages) return aborted();
+  return type_ == Type::kMessage && !stop_reason_;
+}
+
+void EndReader::OnLeaf(std::string_view value) {
+  switch (form_) {
+    case AnswerForm::kCompletion:
+      return OnCompletionLeaf(value);
+    case AnswerForm::kMessages:
+      return OnMessageLeaf(value);
+    case AnswerForm::kResponses:
+      return OnResponseLeaf(value);
+    case AnswerForm::kOther:
+      return;
+  }
+}
+
+void EndReader::OnCompletionLeaf(std::string_view value) {
+  if (At({"choices", "finish_reason"}) || At({"choices", "finish_reason", "type"}) ||
+      At({"meta_info", "finish_reason", "type"})) {
+    aborted_ = aborted_ || value == kAborted;
+  } else if (At({"choices", "finish_reason", "status_code"}) ||
+             At({"meta_info", "finish_reason", "status_code"})) {
+    excused_ = excused_ || IsClientsFault(value);
+  }
+}
+
+void EndReader::OnMessageLeaf(std::string_view value) {
+  if (At({"type"})) return ReadType(value);
+  if (!At({"stop_reason"}) && !At({"delta", "stop_reason"})) return;
+  stop_reason_ = value != "null" && value != kAborted;
+}
+
+void EndReader::OnResponseLeaf(std::string_view value) {
+  if (At({"type"})) {
+    ReadType(value);
+    aborted_ = aborted_ || type_ == Type::kResponseCancelled;
+  } else if (At({"status"}) || At({"response", "status"})) {
+    aborted_ = aborted_ || value == kCancelled;
+  } else if (At({"incomplete_details", "reason"}) ||
+             At({"response", "incomplete_details", "reason"})) {
+    aborted_ = aborted_ || value == kAborted;
+  } else if (At({"background"}) || At({"response", "background"})) {
+    excused_ = excused_ || value == "true";
+  }
+}
+
+void EndReader::ReadType(std::string_view value) {
+  type_ = value == R"("message")"              ? Type::kMessage
+          : value == R"("message_stop")"       ? Type::kMessageStop
+          : value == R"("response.cancelled")" ? Type::kResponseCancelled
+                                               : Type::kOther;
+}
+
+bool StreamEnd::Mentions(std::string_view events) const {
+  switch (form_) {
+    case AnswerForm::kCompletion:
+      return HasWord(events, kAborted);
+    case AnswerForm::kMessages:
+      return HasWord(events, "\"message_");
+    case AnswerForm::kResponses:
+      return HasWord(events, "cancelled\"") || HasWord(events, kAborted);
+    case AnswerForm::kOther:
+      break;
+  }
+  return false;
+}
+
+size_t StreamEnd::Find(std::string_view events) {
+  for (size_t at = 0; at < events.size();) {
+    const SseEvent event(events.substr(at));
+    if (Mentions(event.text()) && EndsEarly(event.data())) return at;
+    at += event.text().size();
+  }
+  return std::string_view::npos;
+}
+
+bool StreamEnd::EndsEarly(std::string_view data) {
+  EndReader reader(form_);
+  reader.Feed(data);
+  if (form_ != AnswerForm::kMessages) return reader.aborted();
+  stop_reason_ = stop_reason_ || reader.gives_stop_reason();
+  return reader.is_message_stop() && !stop_reason_;
+}
+
+}  // namespace fathom
