@@ -18,11 +18,12 @@ constexpr std::string_view kWorkers = "workers";
 struct WorkerField {
   std::string_view name;
   std::optional<std::string> WorkerEntry::* member;
+  bool may_be_empty = false;
 };
 constexpr WorkerField kWorkerFields[] = {
     {"kv_events", &WorkerEntry::kv_events},
     {"kv_events_replay", &WorkerEntry::kv_events_replay},
-    {"kv_events_topic", &WorkerEntry::kv_events_topic},
+    {"kv_events_topic", &WorkerEntry::kv_events_topic, true},  // vLLM's default is the empty topic
     {"api_key_env", &WorkerEntry::api_key_env},
     {"ca_file", &WorkerEntry::ca_file},
 };
@@ -193,13 +194,15 @@ class ConfigFileReader {
                                               fmt::join(kWorkerKeys, ", "))));
     }
     TRY_VOID(RefuseRepeat(origin, name, LineOf(key), seen));
-    if (!value.IsScalar() || value.Scalar().empty()) {
-      return std::unexpected(origin.Refuse("must be a single value that is not empty"));
+    const auto field = std::ranges::find(kWorkerFields, name, &WorkerField::name);
+    const bool optional = field != std::end(kWorkerFields);
+    const bool may_be_empty = optional && field->may_be_empty;
+    if (!value.IsScalar() || (value.Scalar().empty() && !may_be_empty)) {
+      return std::unexpected(origin.Refuse(may_be_empty
+                                               ? "must be a single value; \"\" is the empty one"
+                                               : "must be a single value that is not empty"));
     }
-    if (name == "url") entry.url = value.Scalar();
-    for (const WorkerField& field : kWorkerFields) {
-      if (field.name == name) entry.*field.member = value.Scalar();
-    }
+    (optional ? (entry.*field->member).emplace() : entry.url) = value.Scalar();
     return {};
   }
 

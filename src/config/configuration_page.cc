@@ -55,7 +55,7 @@ workers:
     api_key_env: ENGINE_KEY               # send the key in this variable as a bearer token
     kv_events: tcp://10.0.0.2:5557        # where it publishes KV events
     kv_events_replay: tcp://10.0.0.2:5558 # where missed events are asked for
-    kv_events_topic: kv                   # topic to subscribe to
+    kv_events_topic: kv                   # topic to subscribe to; "" is every topic
   - dns+http://engines.prod.svc:8000      # every address of this name, looked up periodically
 ```
 

@@ -403,6 +403,17 @@ TEST(Workers, ComeFromFlagsAndFileTogether) {
   EXPECT_EQ(workers[2].ca_file, "ca.pem");
 }
 
+TEST(Workers, MayHaveTheEmptyTopic) {
+  const auto workers =
+      Yaml("workers:\n  - url: http://a\n    kv_events_topic: \"\"\n").Loaded().workers();
+  ASSERT_EQ(workers.size(), 1u);
+  EXPECT_EQ(workers[0].kv_events_topic, "");
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    kv_events_topic:\n").Refusal(),
+            "c.yaml:3: kv_events_topic: must be a single value; \"\" is the empty one");
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    kv_events: \"\"\n").Refusal(),
+            "c.yaml:3: kv_events: must be a single value that is not empty");
+}
+
 TEST(Workers, MayBeNone) { EXPECT_THAT(Yaml("workers: []\n").Loaded().workers(), IsEmpty()); }
 
 TEST(Workers, RefuseAnUnknownKeyWithItsLine) {

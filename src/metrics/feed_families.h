@@ -164,14 +164,16 @@ inline constexpr auto kFeedFamilies = std::to_array<MetricFamily>({
      .page = "runbooks/events-not-applied.md"},
     {.name = "kv_router_feed_parked_blocks_total",
      .type = MetricType::kCounter,
-     .help = "Blocks whose predecessor was unknown",
-     .action = "Some after a start or a loss. Steady growth: as "
-               "`kv_router_feed_lost_orphans_total`.",
+     .help = "Blocks whose place in a prompt was unknown: the predecessor, or the position in a "
+             "run that "
+             "names some of its blocks",
+     .action = "Some after a start or a loss, and on models with sliding windows. Otherwise steady "
+               "growth: as `kv_router_feed_lost_orphans_total`.",
      .label_slots = {{{"worker"}, {"dp_rank"}}},
      .page = "runbooks/events-not-applied.md"},
     {.name = "kv_router_feed_adopted_blocks_total",
      .type = MetricType::kCounter,
-     .help = "Parked blocks whose predecessor arrived",
+     .help = "Parked blocks that a later event placed",
      .action = "Nothing.",
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
     {.name = "kv_router_feed_lost_orphans_total",
@@ -223,8 +225,8 @@ inline constexpr auto kFeedFamilies = std::to_array<MetricFamily>({
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
     {.name = "kv_router_feed_orphans",
      .type = MetricType::kGauge,
-     .help = "Blocks parked until their predecessor arrives",
-     .action = "At most 8,192; about 0 when idle.",
+     .help = "Blocks parked until an event shows their place",
+     .action = "At most 8,192 of either kind; about 0 when idle.",
      .label_slots = {{{"worker"}, {"dp_rank"}}},
      .page = "runbooks/events-not-applied.md"},
     {.name = "kv_router_feed_cache_parts",

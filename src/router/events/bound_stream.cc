@@ -39,6 +39,11 @@ Result<std::shared_ptr<BoundStream>> BoundStream::Open(IntakeContext& context) {
 
 void BoundStream::SetOwners(std::vector<StreamOwner> owners) {
   owners_ = std::move(owners);
+  claims_.clear();
+  for (const StreamOwner& owner : owners_) {
+    const Url& url = owner.endpoint->url;
+    claims_.push_back({owner.worker->spec().kv_events_topic, url.host, url.port});
+  }
   std::erase_if(ranks_, [this](const auto& entry) {
     const FollowedRank& rank = entry.second->rank;
     const bool gone = std::ranges::none_of(
@@ -49,14 +54,8 @@ void BoundStream::SetOwners(std::vector<StreamOwner> owners) {
 }
 
 const StreamOwner* BoundStream::OwnerOf(std::string_view topic) const {
-  for (const StreamOwner& owner : owners_) {
-    if (owner.worker->spec().kv_events_topic == topic) return &owner;
-  }
-  for (const StreamOwner& owner : owners_) {
-    const Url& url = owner.endpoint->url;
-    if (topic.find(url.host + ':' + std::to_string(url.port)) != topic.npos) return &owner;
-  }
-  return nullptr;
+  const auto owner = OwnerOfTopic(topic, claims_);
+  return owner ? &owners_[*owner] : nullptr;
 }
 
 std::shared_ptr<BoundStream::Served> BoundStream::Find(const StreamOwner& owner, uint32_t number) {

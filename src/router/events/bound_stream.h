@@ -1,9 +1,9 @@
 // How does the router receive events of engines that connect to it? A SUB that is bound.
 //
-// All engines publish to the same port, so the topic of a message identifies the worker: it is the
-// worker's kv_events_topic, or it contains the worker's host:port. The rank is in the batch.
-// Sequences are checked per worker and rank. A gap can be repaired if the worker's entry has a
-// kv_events_replay; messages of other engines do not wait for the repair.
+// All engines publish to the same port, so the topic of a message identifies the worker
+// (router/events/topic_owner.h). The rank is in the batch. Sequences are checked per worker and
+// rank. A gap can be repaired if the worker's entry has a kv_events_replay; messages of other
+// engines do not wait for the repair.
 //
 // Threads  The intake's loop.
 #pragma once
@@ -19,6 +19,7 @@
 #include "router/events/followed_rank.h"
 #include "router/events/intake_context.h"
 #include "router/events/stream.h"
+#include "router/events/topic_owner.h"
 
 namespace fathom {
 
@@ -57,6 +58,7 @@ class BoundStream final : public Stream {
   IntakeContext& context_;
   const std::unique_ptr<ZmtpListener> listener_;
   std::vector<StreamOwner> owners_;
+  std::vector<TopicClaim> claims_;  // of the owners, in the same order
   std::map<std::pair<WorkerId, uint32_t>, std::shared_ptr<Served>> ranks_;
   RepeatLimit stray_lines_;
   RepeatLimit refusal_lines_;

@@ -14,7 +14,7 @@ namespace fathom {
 
 struct StoredEvent {
   std::vector<uint64_t> hashes;    // the engine's block hashes; if fewer than the blocks of
-                                   // `tokens`, they belong to the last blocks
+                                   // `tokens`, the event does not show which blocks they are
   std::optional<uint64_t> parent;  // nullopt: the first block of `tokens` begins a prompt
   std::vector<TokenId> tokens;     // if `pairs`: one more than the blocks need
   uint32_t block_size = 0;

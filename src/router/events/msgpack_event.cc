@@ -181,7 +181,8 @@ Result<std::optional<StoredEvent>> StoredDraft::Finish() {
   return std::move(event_);
 }
 
-// One entry per hash; if there are fewer hashes than blocks, they belong to the last blocks.
+// One entry per hash. If there are fewer than blocks, the last blocks get them; the index does not
+// use the keys of an event that names only some of its blocks.
 Result<> StoredDraft::AddKeys(Field field, std::optional<MsgpackReader> keys, size_t blocks) {
   if (!keys) return {};
   const auto count = keys->TakeArray();

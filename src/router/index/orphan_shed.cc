@@ -50,8 +50,7 @@ size_t OrphanShed::Park(const StoredRun& run, TimePoint now) {
   return dropped;
 }
 
-void OrphanShed::Forget(std::unordered_multimap<uint64_t, uint64_t>& map, uint64_t key,
-                        uint64_t id) {
+void OrphanShed::Forget(ByHash& map, uint64_t key, uint64_t id) {
   const auto [begin, end] = map.equal_range(key);
   const auto found =
       std::find_if(begin, end, [id](const auto& entry) { return entry.second == id; });

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "router/index/memory_meter.h"
+#include "router/index/secret_hash.h"
 #include "router/index/stored_run.h"
 
 namespace fathom {
@@ -42,7 +43,8 @@ class OrphanShed {
     size_t bytes() const;
   };
 
-  explicit OrphanShed(MemoryMeter& meter) : meter_(meter) {}
+  OrphanShed(MemoryMeter& meter, uint64_t secret)
+      : meter_(meter), waiting_for_(0, SecretHash{secret}), containing_(0, SecretHash{secret}) {}
   ~OrphanShed() { Clear(); }
   OrphanShed(const OrphanShed&) = delete;
   OrphanShed& operator=(const OrphanShed&) = delete;
@@ -53,6 +55,8 @@ class OrphanShed {
   // Returns how many blocks were dropped: older ones to make room, or the whole run if it does not
   // fit.
   size_t Park(const StoredRun& run, TimePoint now);
+  // Whether a run waits for this block.
+  bool Await(uint64_t parent) const { return waiting_for_.contains(parent); }
   // Takes out a run that waits for this block; nullopt: none waits.
   std::optional<Orphan> Adopt(uint64_t parent);
   // The engine removed the block. False if it is not parked.
@@ -62,16 +66,17 @@ class OrphanShed {
   void Clear();
 
  private:
-  void Forget(std::unordered_multimap<uint64_t, uint64_t>& map, uint64_t key, uint64_t id);
+  using ByHash = std::unordered_multimap<uint64_t, uint64_t, SecretHash>;  // to ids
+  void Forget(ByHash& map, uint64_t key, uint64_t id);
   Orphan TakeOut(uint64_t id);
   size_t DropOldest();
 
   MemoryMeter& meter_;
   uint64_t next_id_ = 0;
-  std::unordered_map<uint64_t, Orphan> orphans_;             // by id
-  std::unordered_multimap<uint64_t, uint64_t> waiting_for_;  // parent's hash -> id
-  std::unordered_multimap<uint64_t, uint64_t> containing_;   // block's hash -> id
-  std::deque<uint64_t> oldest_first_;                        // ids; some are no longer in orphans_
+  std::unordered_map<uint64_t, Orphan> orphans_;  // by id
+  ByHash waiting_for_;                            // by the parent's hash
+  ByHash containing_;                             // by the blocks' hashes
+  std::deque<uint64_t> oldest_first_;             // ids; some are no longer in orphans_
   size_t blocks_ = 0;
 };
 

@@ -298,6 +298,111 @@ TEST_F(PrefixIndexTest, WindowGroupsNeedOnlyTheirTail) {
   EXPECT_EQ(Device(*a, tokens), 9u);
 }
 
+// A window group of two blocks, whose events name only some blocks of their runs.
+class PartlyNamed : public PrefixIndexTest {
+ protected:
+  // Of the first blocks of the prompt Tokens().
+  void Name(RankHoldings& rank, const std::vector<uint64_t>& hashes, size_t blocks,
+            TimePoint now = {}) {
+    const auto tokens = Tokens(blocks);
+    rank.Store({.hashes = hashes,
+                .tokens = tokens,
+                .part = kWindow,
+                .kind = GroupKind::kWindow,
+                .window = 2 * kBlock},
+               now);
+  }
+  std::vector<uint32_t> Depths(const RankHoldings& rank, size_t blocks) {
+    std::vector<uint32_t> depths;
+    for (size_t i = 1; i <= blocks; ++i) depths.push_back(Device(rank, Tokens(i)));
+    return depths;
+  }
+  static constexpr CachePart kWindow{.group = 1};
+};
+
+// vLLM publishes the window group [3,4,5,6] beside the full group [3,4,7,5,6].
+TEST_F(PartlyNamed, ABlockMayBeLeftOutInTheMiddle) {
+  const auto a = Add();
+  Name(*a, {1, 2, 4, 5}, 5);
+  Store(*a, 0, 5);
+  EXPECT_EQ(Depths(*a, 5), (std::vector<uint32_t>{1, 2, 2, 2, 5}));
+  const auto b = Add(2);
+  Store(*b, 0, 5);  // the full group may also come first
+  Name(*b, {1, 2, 4, 5}, 5);
+  EXPECT_EQ(Depths(*b, 5), (std::vector<uint32_t>{1, 2, 2, 2, 5}));
+  Remove(*b, {5}, kWindow);
+  EXPECT_EQ(Depths(*b, 5), (std::vector<uint32_t>{1, 2, 2, 2, 2}));
+}
+
+TEST_F(PartlyNamed, TheLastBlockMayBeLeftOut) {
+  const auto a = Add();
+  Name(*a, {1, 2}, 3);
+  Store(*a, 0, 3);
+  EXPECT_EQ(Depths(*a, 3), (std::vector<uint32_t>{1, 2, 2}));
+}
+
+TEST_F(PartlyNamed, ABlockIsNotClaimedBeforeItsPlaceIsKnown) {
+  const auto a = Add();
+  Name(*a, {2, 3}, 4);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 0, 0}));
+  EXPECT_EQ(a->counters().orphans.value(), 2u);
+  EXPECT_EQ(a->counters().parked.value(), 2u);
+  Store(*a, 0, 1);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 0, 0}));
+  Store(*a, 1, 4);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 3, 3}));
+  EXPECT_EQ(a->counters().orphans.value(), 0u);
+  EXPECT_EQ(a->counters().adopted.value(), 2u);
+}
+
+TEST_F(PartlyNamed, ABlockThatLeavesWhileItWaitsIsGone) {
+  const auto a = Add();
+  Name(*a, {2, 3}, 4);
+  Name(*a, {3}, 4);
+  Remove(*a, {2, 3}, kWindow);
+  EXPECT_EQ(a->counters().unknown_removed.value(), 0u);
+  Store(*a, 0, 4);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 0, 0}));
+  Name(*a, {2}, 4);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 3, 3}));  // a copy of block 3 has stayed
+  Remove(*a, {3}, kWindow);
+  EXPECT_EQ(Depths(*a, 4), (std::vector<uint32_t>{0, 0, 0, 0}));
+}
+
+TEST_F(PartlyNamed, BlocksThatWaitTooLongAreGivenUp) {
+  const auto a = Add();
+  Name(*a, {2, 3}, 4, TimePoint{} + seconds(1));
+  a->ExpireOrphans(TimePoint{} + seconds(120));
+  EXPECT_EQ(a->counters().orphans.value(), 2u);
+  a->ExpireOrphans(TimePoint{} + seconds(121));
+  EXPECT_EQ(a->counters().orphans.value(), 0u);
+  EXPECT_EQ(a->counters().lost_orphans.value(), 2u);
+}
+
+TEST_F(PartlyNamed, ABoundedNumberWaits) {
+  const auto a = Add();
+  const size_t before = meter_.bytes();
+  for (uint64_t i = 0; i < 100'000; ++i) Name(*a, {i * 2 + 1}, 2);
+  EXPECT_EQ(a->counters().orphans.value(), UnplacedBlocks::kMostBlocks);
+  EXPECT_EQ(a->counters().lost_orphans.value(), 100'000 - UnplacedBlocks::kMostBlocks);
+  EXPECT_LT(meter_.bytes() - before, size_t{2} << 20);
+  a->Clear();
+  EXPECT_EQ(a->counters().orphans.value(), 0u);
+}
+
+// Without a group that names every block, nothing is claimed that may be wrong.
+TEST_F(PartlyNamed, AFullGroupThatNamesSomeIsNotGuessedEither) {
+  const auto a = Add();
+  const auto tokens = Tokens(3);
+  const auto hashes = Hashes(1, 2);
+  a->Store({.hashes = hashes, .tokens = tokens}, {});
+  EXPECT_EQ(Depths(*a, 3), (std::vector<uint32_t>{0, 0, 0}));
+  Store(*a, 0, 3);
+  EXPECT_EQ(Depths(*a, 3), (std::vector<uint32_t>{1, 2, 3}));
+  Remove(*a, {1, 2}, {});  // each has a second copy
+  EXPECT_EQ(Depths(*a, 3), (std::vector<uint32_t>{1, 2, 3}));
+}
+
 TEST_F(PrefixIndexTest, GroupsWithoutARuleAreSeenAndNotGuessed) {
   const auto a = Add();
   Store(*a, 0, 4);
@@ -419,6 +524,8 @@ TEST(PrefixIndexLimit, ForgetsLeavesAndKeepsPrefixes) {
 struct Life {
   std::vector<ModelGroup> groups;
   size_t tiers;
+  // The depth must be the model's; else, without a group that names all its blocks, at most that.
+  bool exact = true;
 };
 
 class ModelLives : public testing::TestWithParam<int> {};
@@ -428,6 +535,7 @@ const Life kLives[] = {
     {{{0, 0}}, 3},                               // offloading
     {{{0, 2 * kBlock}, {1, 0}}, 1},              // sliding window and full attention
     {{{0, 9}, {1, 0}, {2, 3 * kBlock + 1}}, 2},  // both
+    {{{0, 2 * kBlock}, {1, 9}}, 2, false},       // windows alone
 };
 
 void LiveAndCompare(const Life& life, uint64_t seed) {
@@ -443,10 +551,12 @@ void LiveAndCompare(const Life& life, uint64_t seed) {
   std::vector<ModelRank> models(kRanks);
   for (auto& rank : ranks) rank = index.AddRank({1, 0}, seat);
   // Every group must have been stored once, otherwise its kind is unknown.
+  // With `leave_out`, the event does not name all blocks.
   const auto store = [&](size_t r, size_t begin, const std::vector<size_t>& path, CachePart part,
-                         uint32_t window, size_t named) {
+                         uint32_t window, bool leave_out) {
     std::vector<uint64_t> hashes;
-    for (size_t i = path.size() - named; i < path.size(); ++i) {
+    for (size_t i = begin; i < path.size(); ++i) {
+      if (leave_out && random.Below(3) == 0) continue;
       hashes.push_back(tree.blocks[path[i]].hash);
       models[r].Add(part, path[i]);
     }
@@ -462,7 +572,7 @@ void LiveAndCompare(const Life& life, uint64_t seed) {
   };
   for (size_t r = 0; r < kRanks; ++r) {
     for (const ModelGroup& group : life.groups) {
-      store(r, 0, tree.Path(0), {Tier::kDevice, group.number}, group.window, 1);
+      store(r, 0, tree.Path(0), {Tier::kDevice, group.number}, group.window, false);
     }
   }
   for (int step = 0; step < 300; ++step) {
@@ -473,9 +583,7 @@ void LiveAndCompare(const Life& life, uint64_t seed) {
     const uint64_t what = random.Below(100);
     if (what < 50) {
       const size_t begin = random.Below(3) == 0 ? random.Below(path.size()) : 0;
-      const size_t blocks = path.size() - begin;
-      const size_t named = group.window > 0 ? 1 + random.Below(blocks) : blocks;
-      store(r, begin, path, part, group.window, named);
+      store(r, begin, path, part, group.window, group.window > 0 && random.Below(2) == 0);
     } else if (what < 98) {
       // Tail first as engines do, or in another order.
       std::vector<uint64_t> hashes;
@@ -498,9 +606,13 @@ void LiveAndCompare(const Life& life, uint64_t seed) {
     KeyChain keys(locals, storage);
     const auto depths = reader.Match(keys);
     for (size_t i = 0; i < kRanks; ++i) {
-      ASSERT_EQ(depths[ranks[i]->rank()].blocks,
-                models[i].DepthOf(asked, life.groups, kBlock).blocks)
-          << "seed " << seed << " step " << step << " rank " << i;
+      const Depth depth = depths[ranks[i]->rank()];
+      const Depth expected = models[i].DepthOf(asked, life.groups, kBlock);
+      const bool less = std::ranges::equal(depth.blocks, expected.blocks, std::less_equal());
+      ASSERT_TRUE(life.exact ? depth == expected : less)
+          << "seed " << seed << " step " << step << " rank " << i << ": "
+          << testing::PrintToString(depth.blocks) << " instead of "
+          << testing::PrintToString(expected.blocks);
     }
   }
 }
@@ -511,7 +623,7 @@ TEST_P(ModelLives, AgreesWithTheObviousIndexAfterAnyHistory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(PrefixIndex, ModelLives, testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(PrefixIndex, ModelLives, testing::Range(0, 5));
 
 // --- many threads --------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@
 namespace fathom {
 namespace {
 
-constexpr size_t kMostNamespaces = 65536;
 constexpr size_t kAhead = 8;   // blocks between prefetch and use
 constexpr size_t kBatch = 16;  // blocks removed at a time
 constexpr size_t kRenew = 256;
-constexpr size_t kKeptKeys = 4096;  // room of a rank between two runs
+constexpr size_t kKeptKeys = 4096;       // room of a rank between two runs
+constexpr uint32_t kMostCopies = 65535;  // the ledger counts no further
 
 }  // namespace
 
@@ -21,7 +21,8 @@ RankHoldings::RankHoldings(PrefixIndex& index, uint32_t rank, RankLabel label, E
       shape_(index.shape()),
       rank_(rank),
       owner_(LostBlocks::OwnerOf(label.worker, label.dp_rank)),
-      orphans_(index.meter_) {
+      orphans_(index.meter_, index.secret_),
+      unplaced_(index.meter_, index.secret_) {
   ForgetNamespaces();
 }
 
@@ -36,23 +37,30 @@ void RankHoldings::Store(const StoredRun& run, TimePoint now) {
   const Epochs::Pin pin(seat_);
   if (run.kind == GroupKind::kUnsupported) {
     NoteUnsupported(run);
+  } else if (run.hashes.size() < BlocksOf(run)) {
+    PlaceSome(run, now);
   } else if (Place(run, now)) {
-    AdoptChildren(run.hashes, now);
+    PlaceWaiting(run.hashes, now);
   }
   UpdateCounts();
 }
 
+size_t RankHoldings::BlocksOf(const StoredRun& run) const {
+  return run.locals.empty() ? shape_.BlocksIn(run.tokens.size()) : run.locals.size();
+}
+
 // True if the run's blocks were entered, false if it was parked or rejected.
 bool RankHoldings::Place(const StoredRun& run, TimePoint now) {
-  const auto origin = OriginOf(run);
-  if (origin && !origin->found) {
-    counters_.parked.Add(run.hashes.size());
-    counters_.lost_orphans.Add(orphans_.Park(run, now));
-    return false;
-  }
+  // Made even if the run must wait: until then lookups must not ignore that the group exists.
   Lane* const lane = FindOrMake(run);
+  const auto origin = OriginOf(run);
   if (!origin || lane == nullptr) {
     counters_.refused.Add(run.hashes.size());
+    return false;
+  }
+  if (!origin->found) {
+    counters_.parked.Add(run.hashes.size());
+    counters_.lost_orphans.Add(orphans_.Park(run, now));
     return false;
   }
   const size_t entered = Enter(*lane, run, *origin);
@@ -63,14 +71,54 @@ bool RankHoldings::Place(const StoredRun& run, TimePoint now) {
   return true;
 }
 
-// Places the runs that wait for one of these blocks, and then the runs that wait for theirs.
-void RankHoldings::AdoptChildren(std::span<const uint64_t> hashes, TimePoint now) {
-  if (orphans_.empty()) return;
+// The run names only some of its blocks, and does not show which. The position of a hash among the
+// others proves nothing, so each block is placed by what is known about its hash.
+void RankHoldings::PlaceSome(const StoredRun& run, TimePoint now) {
+  Lane* const lane = FindOrMake(run);
+  if (lane == nullptr) {
+    counters_.refused.Add(run.hashes.size());
+    return;
+  }
+  size_t done = 0;
+  for (const uint64_t hash : run.hashes) {
+    if (++done % kRenew == 0) seat_.Renew();
+    if (OriginOf(hash, lane).found) {
+      PlaceByHash(*lane, hash, 1);
+      continue;
+    }
+    counters_.parked.Add(1);
+    counters_.lost_orphans.Add(unplaced_.Park(hash, run.part, now));
+  }
+  Settle(*lane);
+}
+
+// Precondition: a lane knows the hash.
+void RankHoldings::PlaceByHash(Lane& lane, uint64_t hash, uint32_t copies) {
+  const Origin origin = OriginOf(hash, &lane);
+  // The parent is not known. In a tracked lane, lookups must then check for gaps.
+  if (lane.tracked() && lane.ledger.Find(hash) == BlockLedger::kNone) {
+    lane.irregular = true;
+    Announce(lane, false);
+  }
+  for (uint32_t i = 0; i < std::min(copies, kMostCopies); ++i) {
+    BlockLedger::Node before = BlockLedger::kNone;
+    const bool entered = EnterBlock(lane, hash, origin.key, before, origin.name_space);
+    (entered ? counters_.stored : counters_.refused).Add(1);
+  }
+}
+
+// Places what waits for these blocks to be known: themselves in other lanes, and runs that follow
+// them. Then what waits for the blocks of these runs.
+void RankHoldings::PlaceWaiting(std::span<const uint64_t> hashes, TimePoint now) {
+  if (orphans_.empty() && unplaced_.empty()) return;
   std::vector<uint64_t> known(hashes.begin(), hashes.end());
-  while (!known.empty() && !orphans_.empty()) {
+  while (!known.empty() && !(orphans_.empty() && unplaced_.empty())) {
+    const uint64_t hash = known.back();
+    const bool awaited = unplaced_.Contains(hash) || orphans_.Await(hash);
     // A run adopted earlier may have removed the block again.
-    const uint64_t parent = known.back();
-    const auto orphan = OriginOf(parent, nullptr).found ? orphans_.Adopt(parent) : std::nullopt;
+    const bool still = awaited && OriginOf(hash, nullptr).found;
+    if (still) PlaceUnplaced(hash);
+    const auto orphan = still ? orphans_.Adopt(hash) : std::nullopt;
     if (!orphan) {
       known.pop_back();
       continue;
@@ -79,6 +127,15 @@ void RankHoldings::AdoptChildren(std::span<const uint64_t> hashes, TimePoint now
     counters_.adopted.Add(orphan->hashes.size());
     known.insert(known.end(), orphan->hashes.begin(), orphan->hashes.end());
     RemoveAll(orphan->left, orphan->part);
+  }
+}
+
+void RankHoldings::PlaceUnplaced(uint64_t hash) {
+  while (const auto block = unplaced_.TakeOut(hash)) {
+    Lane* const lane = Find(block->part);  // made when the block was parked
+    PlaceByHash(*lane, hash, block->copies);
+    counters_.adopted.Add(1);
+    Settle(*lane);
   }
 }
 
@@ -109,7 +166,7 @@ RankHoldings::Origin RankHoldings::OriginOf(uint64_t hash, const Lane* first) co
 // Fills keys_; returns the number of blocks.
 size_t RankHoldings::MakeKeys(const StoredRun& run, const Origin& origin) {
   const bool given = !run.locals.empty();
-  const size_t blocks = given ? run.locals.size() : shape_.BlocksIn(run.tokens.size());
+  const size_t blocks = BlocksOf(run);
   keys_.resize(blocks);
   uint64_t before = origin.key;
   bool first = !run.parent;
@@ -133,37 +190,27 @@ size_t RankHoldings::MakeKeys(const StoredRun& run, const Origin& origin) {
   return blocks;
 }
 
-// Returns how many of the named blocks were entered.
+// The run names all of its blocks. Returns how many were entered.
 size_t RankHoldings::Enter(Lane& lane, const StoredRun& run, const Origin& origin) {
-  const size_t blocks = MakeKeys(run, origin);
   const size_t count = run.hashes.size();
-  if (count > blocks) return 0;
-  const size_t unnamed = blocks - count;
-  const std::span<const uint64_t> keys(keys_.data() + unnamed, count);
+  if (MakeKeys(run, origin) != count) return 0;  // more hashes than blocks
   const auto prefetch = [&](size_t i) {
     lane.ledger.Prefetch(run.hashes[i]);
-    bank_->table.Prefetch(keys[i]);
+    bank_->table.Prefetch(keys_[i]);
   };
   for (size_t i = 0; i < std::min(count, kAhead); ++i) prefetch(i);
-  BlockLedger::Node before = NodeBefore(lane, run, origin, unnamed);
+  BlockLedger::Node before = NodeBefore(lane, run, origin);
   for (size_t i = 0; i < count; ++i) {
     if (i + kAhead < count) prefetch(i + kAhead);
-    if (!EnterBlock(lane, run.hashes[i], keys[i], before, origin.name_space)) return i;
+    if (!EnterBlock(lane, run.hashes[i], keys_[i], before, origin.name_space)) return i;
     if (i % kRenew == 0) seat_.Renew();  // lets replaced arrays be freed
   }
   return count;
 }
 
-// The parent, in this lane, of the first block that has a hash.
-BlockLedger::Node RankHoldings::NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin,
-                                           size_t unnamed) {
-  if (!lane.tracked()) return BlockLedger::kNone;
-  if (unnamed > 0) {
-    lane.irregular = true;
-    Announce(lane, false);
-    return BlockLedger::kNone;
-  }
-  if (!run.parent) return BlockLedger::kNone;
+// The parent, in this lane, of the run's first block.
+BlockLedger::Node RankHoldings::NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin) {
+  if (!lane.tracked() || !run.parent) return BlockLedger::kNone;
   const BlockLedger::Node known = lane.ledger.Find(*run.parent);
   if (known != BlockLedger::kNone) return known;
   // The parent is held in another tier or group only: in this lane it is a gap.
@@ -222,9 +269,7 @@ void RankHoldings::Remove(std::span<const uint64_t> hashes, CachePart part) {
 void RankHoldings::RemoveAll(std::span<const uint64_t> hashes, CachePart part) {
   Lane* const lane = Find(part);
   if (lane == nullptr) {
-    for (const uint64_t hash : hashes) {
-      if (!orphans_.Remove(hash, part)) counters_.unknown_removed.Add(1);
-    }
+    counters_.unknown_removed.Add(hashes.size());  // a part whose blocks wait has a lane
     return;
   }
   // Some engines list parents before their children. Removing such a list backwards avoids a
@@ -262,7 +307,8 @@ void RankHoldings::RemoveSome(Lane& lane, std::span<const uint64_t> hashes, bool
 void RankHoldings::RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node) {
   // A node that was released since the lookup is not held, and its record has not been reused yet.
   if (node == BlockLedger::kNone || !lane.ledger.held(node)) {
-    if (!orphans_.Remove(hash, lane.part)) counters_.unknown_removed.Add(1);
+    const bool waited = unplaced_.Remove(hash, lane.part) || orphans_.Remove(hash, lane.part);
+    if (!waited) counters_.unknown_removed.Add(1);
     return;
   }
   counters_.removed.Add(1);
@@ -322,12 +368,13 @@ void RankHoldings::Clear() {
   }
   counters_.clears.Add(1);
   orphans_.Clear();
+  unplaced_.Clear();
   ForgetNamespaces();
   UpdateCounts();
 }
 
 void RankHoldings::ExpireOrphans(TimePoint now) {
-  counters_.lost_orphans.Add(orphans_.Expire(now));
+  counters_.lost_orphans.Add(orphans_.Expire(now) + unplaced_.Expire(now));
   UpdateCounts();
 }
 
@@ -345,119 +392,6 @@ size_t RankHoldings::ForgetLeaves(size_t blocks) {
   }
   counters_.evicted.Add(forgotten);
   return forgotten;
-}
-
-// --- namespaces ---------------------------------------------------------------------------------
-
-void RankHoldings::ForgetNamespaces() {
-  seeds_.assign(1, kKeySeed);
-  name_spaces_.clear();
-  name_spaces_.emplace(kKeySeed, 0);
-  free_name_spaces_.clear();
-}
-
-// nullopt: too many namespaces are in use.
-std::optional<uint16_t> RankHoldings::NameSpaceOf(uint64_t seed) {
-  if (const auto found = name_spaces_.find(seed); found != name_spaces_.end()) return found->second;
-  if (free_name_spaces_.empty() && seeds_.size() == kMostNamespaces) CollectNamespaces();
-  uint16_t id = 0;
-  if (!free_name_spaces_.empty()) {
-    id = free_name_spaces_.back();
-    free_name_spaces_.pop_back();
-    seeds_[id] = seed;
-  } else if (seeds_.size() < kMostNamespaces) {
-    id = static_cast<uint16_t>(seeds_.size());
-    seeds_.push_back(seed);
-  } else {
-    return std::nullopt;
-  }
-  name_spaces_.emplace(seed, id);
-  return id;
-}
-
-// Namespaces have no reference counts; when the ids run out, a scan frees those without blocks. The
-// scan visits every block, so it is repeated only after enough blocks were removed.
-void RankHoldings::CollectNamespaces() {
-  constexpr uint64_t kWorthwhile = 256;
-  const uint64_t removed = counters_.removed.value();
-  if (collected_at_ && removed < *collected_at_ + kWorthwhile) return;
-  collected_at_ = removed;
-  std::vector<bool> used(kMostNamespaces, false);
-  used[0] = true;
-  for (const auto& lane : lanes_) lane->ledger.MarkNamespaces(used);
-  for (size_t id = 1; id < seeds_.size(); ++id) {
-    if (used[id]) continue;
-    name_spaces_.erase(seeds_[id]);
-    free_name_spaces_.push_back(static_cast<uint16_t>(id));
-  }
-}
-
-// --- lanes --------------------------------------------------------------------------------------
-
-RankHoldings::Lane* RankHoldings::Find(CachePart part) const {
-  for (const auto& lane : lanes_) {
-    if (lane->part == part) return lane.get();
-  }
-  return nullptr;
-}
-
-bool RankHoldings::RoomForGroup(uint32_t group) const {
-  std::vector<uint32_t> groups = {group};
-  for (const auto& lane : lanes_) {
-    if (std::ranges::find(groups, lane->part.group) == groups.end()) {
-      groups.push_back(lane->part.group);
-    }
-  }
-  return groups.size() <= LayeredRank::kMostGroups;
-}
-
-RankHoldings::Lane* RankHoldings::FindOrMake(const StoredRun& run) {
-  if (Lane* const lane = Find(run.part)) return lane;
-  if (lanes_.size() == kMostLanes || !RoomForGroup(run.part.group)) return nullptr;
-  auto lane = std::make_unique<Lane>(index_.meter_, index_.secret_ ^ rank_);
-  lane->part = run.part;
-  lane->kind = run.kind;
-  lane->window = run.window;
-  lanes_.push_back(std::move(lane));
-  if (!index_.GiveLane(*this)) lanes_.pop_back();
-  return Find(run.part);
-}
-
-void RankHoldings::NoteUnsupported(const StoredRun& run) {
-  counters_.unsupported.Add(run.hashes.size());
-  if (std::ranges::find(unsupported_groups_, run.part.group) != unsupported_groups_.end()) return;
-  if (unsupported_groups_.size() < kMostLanes) unsupported_groups_.push_back(run.part.group);
-}
-
-void RankHoldings::Announce(const Lane& lane, bool unbroken) {
-  if (unbroken) {
-    bank_->plain.fetch_or(lane.bit, std::memory_order_release);
-  } else if ((bank_->plain.load(std::memory_order_relaxed) & lane.bit) != 0) {
-    bank_->plain.fetch_and(~lane.bit, std::memory_order_release);
-  }
-}
-
-void RankHoldings::Settle(const Lane& lane) {
-  const bool unbroken = lane.tracked() && !lane.irregular && lane.ledger.ghosts() == 0;
-  const bool said = (bank_->plain.load(std::memory_order_relaxed) & lane.bit) != 0;
-  if (unbroken != said) Announce(lane, unbroken);
-}
-
-void RankHoldings::UpdateCounts() {
-  size_t held = 0;
-  size_t ghosts = 0;
-  for (const auto& lane : lanes_) {
-    held += lane->ledger.held_blocks();
-    ghosts += lane->ledger.ghosts();
-  }
-  // The unsigned difference may wrap below zero; the sum over all ranks is still correct.
-  index_.held_.fetch_add(held - counters_.held.value(), std::memory_order_relaxed);
-  index_.labels_[rank_].held.store(held, std::memory_order_relaxed);
-  counters_.held.Set(held);
-  counters_.ghosts.Set(ghosts);
-  counters_.orphans.Set(orphans_.blocks());
-  counters_.lanes.Set(lanes_.size());
-  counters_.unsupported_groups.Set(unsupported_groups_.size());
 }
 
 }  // namespace fathom

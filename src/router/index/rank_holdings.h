@@ -3,8 +3,9 @@
 // Counting  The engine may store a block several times and removes each copy; a block is held until
 //           its last copy is removed. A block in the middle may be removed before those after it:
 //           they stay known, but no lookup reaches them until it is stored again.
-// Unknown   A run whose parent is unknown waits in an OrphanShed. Removals of unknown blocks are
-//           counted and change nothing.
+// Unknown   A run whose parent is unknown waits in an OrphanShed. A run that names only some of its
+//           blocks does not show which: each is placed by its hash, or waits in UnplacedBlocks.
+//           Removals of unknown blocks are counted and change nothing.
 // Memory    When the limit of the index is reached, the rank forgets blocks without children, so
 //           that the remaining blocks are still prefixes. It then reports less than the engine
 //           holds, never more.
@@ -26,6 +27,7 @@
 #include "router/index/lost_blocks.h"
 #include "router/index/orphan_shed.h"
 #include "router/index/stored_run.h"
+#include "router/index/unplaced_blocks.h"
 
 namespace fathom {
 
@@ -51,8 +53,8 @@ struct HoldingCounters {
   IndexCount clears;           // times that all blocks were removed at once
   IndexCount copies;           // stored blocks that were already held
   IndexCount unknown_removed;  // removals of unknown blocks
-  IndexCount parked;           // blocks whose parent was unknown
-  IndexCount adopted;          // of these, placed when the parent arrived
+  IndexCount parked;           // blocks whose place was unknown
+  IndexCount adopted;          // of these, placed when another event showed it
   IndexCount lost_orphans;     // of these, dropped
   IndexCount conflicts;        // hashes stored again with other content
   IndexCount evicted;          // blocks forgotten at the memory limit
@@ -114,7 +116,11 @@ class RankHoldings {
 
   // Everything below runs inside a pin.
   bool Place(const StoredRun& run, TimePoint now);
-  void AdoptChildren(std::span<const uint64_t> hashes, TimePoint now);
+  void PlaceSome(const StoredRun& run, TimePoint now);
+  void PlaceByHash(Lane& lane, uint64_t hash, uint32_t copies);
+  void PlaceWaiting(std::span<const uint64_t> hashes, TimePoint now);
+  void PlaceUnplaced(uint64_t hash);
+  size_t BlocksOf(const StoredRun& run) const;
   void RemoveAll(std::span<const uint64_t> hashes, CachePart part);
   Origin OriginOf(uint64_t hash, const Lane* first) const;
   std::optional<Origin> OriginOf(const StoredRun& run);
@@ -125,8 +131,7 @@ class RankHoldings {
   bool EnterBlock(Lane& lane, uint64_t hash, uint64_t key, BlockLedger::Node& before,
                   uint16_t name_space);
   bool EnterKnown(Lane& lane, BlockLedger::Node known, uint64_t key, BlockLedger::Node& before);
-  BlockLedger::Node NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin,
-                               size_t unnamed);
+  BlockLedger::Node NodeBefore(Lane& lane, const StoredRun& run, const Origin& origin);
   void RemoveSome(Lane& lane, std::span<const uint64_t> hashes, bool backwards);
   void RemoveBlock(Lane& lane, uint64_t hash, BlockLedger::Node node);
   size_t ForgetLeaves(size_t blocks);
@@ -152,6 +157,7 @@ class RankHoldings {
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<uint32_t> unsupported_groups_;
   OrphanShed orphans_;
+  UnplacedBlocks unplaced_;
   std::vector<uint64_t> seeds_;                         // by namespace
   std::unordered_map<uint64_t, uint16_t> name_spaces_;  // by seed
   std::vector<uint16_t> free_name_spaces_;

@@ -19,7 +19,7 @@ struct CachePart {
 
 struct StoredRun {
   std::optional<uint64_t> parent;    // engine hash of the parent block; nullopt: start of a prompt
-  std::span<const uint64_t> hashes;  // the engine's; fewer than blocks: of the last ones
+  std::span<const uint64_t> hashes;  // the engine's; fewer than blocks: which ones is unknown
   std::span<const TokenId> tokens;   // of all blocks, in the rank's shape; or instead
   std::span<const uint64_t> locals;  // their local hashes
   std::span<const ExtraKey> extra;   // in order of blocks
