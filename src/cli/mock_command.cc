@@ -89,6 +89,7 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.slow_start = s.Time("slow-start");
   TRY(o.block_size_report, BlockSizeReportOf(s.Text("block-size-report")));
   o.report_delay = s.Time("report-delay");
+  o.tokenize_delay = s.Time("tokenize-delay");
   o.prefix_caching = s.Flag("prefix-caching");
   o.tell_prefix_caching = s.Choice("prefix-caching-report") == "truth";
   TRY(o.prompt_fault, ParsePromptFault(s.Choice("prompt-fault")));

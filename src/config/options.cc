@@ -213,8 +213,9 @@ constexpr Option kOptions[] = {
      .help = "Threads that tokenize long new texts; 0 means half of the cores, at most 4."},
     {.name = "tokenize-timeout", .type = kDuration, .fallback = "250ms", .range = {0, kHour},
      .commands = kServe, .section = kTokens,
-     .help = "How long a request waits for its text to be tokenized before it is routed by the "
-             "tokens known so far; 0 asks no engine."},
+     .help = "How long a request waits at least for its text to be tokenized before it is routed by "
+             "the tokens known so far, and longer, up to 2s, if its prefill takes longer than that; "
+             "0 asks no engine."},
     {.name = "tokenize-cache-bytes", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
      .commands = kServe, .section = kTokens,
      .help = "Memory for the cache of tokenized texts."},
@@ -584,6 +585,9 @@ constexpr Option kOptions[] = {
      .commands = kMock, .section = kFaults,
      .help = "Delay the answers of the pages where engines describe themselves: /metrics, "
              "/server_info, /get_server_info, /prometheus/metrics, /kv_event_sources."},
+    {.name = "tokenize-delay", .type = kDuration, .fallback = "0", .range = {0, kHour},
+     .commands = kMock, .section = kFaults,
+     .help = "Delay the answers of /tokenize while requests are running, as a busy engine."},
     {.name = "prefix-caching-report", .type = kChoice, .fallback = "truth",
      .choices = kCachingReports, .commands = kMock, .section = kFaults, .placeholder = "WHAT",
      .help = "What its own pages report about --prefix-caching: the real value, or nothing."},

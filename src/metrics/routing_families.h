@@ -104,7 +104,9 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
      .type = MetricType::kGauge,
      .help = "How many times slower than the fleet a rank is",
      .action = "About 1. Above 2 for long: another GPU model, a throttled GPU, or another "
-               "program on it. The router sends it fewer requests by itself.",
+               "program on it. The router sends it fewer requests by itself. It is forgotten with "
+               "the engine's process, and fades within three minutes without requests, so that "
+               "the rank is tried again.",
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
     {.name = "kv_router_forwarded_as_tokens_total",
      .type = MetricType::kCounter,

@@ -166,10 +166,13 @@ def test_a_truncated_answer_is_not_presented_as_complete(engine, serve, framing)
             connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n"
                                b"%x\r\n%s\r\n" % (len(body), body))
 
-    router = serve(workers=[engine(answer)])
+    worker = engine(answer)
+    router = serve("--retry-answer-size", "8KiB", workers=[worker])
     with pytest.raises(wire.Truncated):
         router.chat()
     assert router.metric("fathom_broken_answers_total") == 1
+    held = serve(workers=[worker])
+    assert (held.chat().status, held.metric("fathom_broken_answers_total")) == (502, 0)
 
 
 def test_a_broken_short_answer_is_had_from_somebody_else(engine, mock, serve):

@@ -53,6 +53,7 @@ void VisitFaults(Options& options, Visitor& visitor) {
   visitor.Flag("drain_abort", options.drain_abort);
   visitor.Flag("busy", options.busy);
   visitor.Time("report_delay", options.report_delay);
+  visitor.Time("tokenize_delay", options.tokenize_delay);
 }
 
 class FaultWriter {

@@ -97,8 +97,12 @@ Task<void> MockEngine::ServePage(ServerConnection& connection, std::string_view 
     if (!body) answer = Refuse(body.error());
     if (body) request.body = *body;
   }
-  if (options_.report_delay > Duration{} && IsReport(request)) {
-    auto lingering = Linger(connection);
+  const bool late = AsksForTokens(head, path) && counts_.in_flight > 0;
+  const Duration delay = IsReport(request) ? options_.report_delay
+                         : late            ? options_.tokenize_delay
+                                           : Duration{};
+  if (delay > Duration{}) {
+    auto lingering = Linger(connection, delay);
     const bool present = co_await lingering;
     if (!present) co_return;
   }
@@ -110,10 +114,10 @@ Task<void> MockEngine::ServePage(ServerConnection& connection, std::string_view 
   co_await responding;
 }
 
-Task<bool> MockEngine::Linger(ServerConnection& connection) {
+Task<bool> MockEngine::Linger(ServerConnection& connection, Duration time) {
   Presence presence(connection.socket());
   present_.insert(&presence);
-  const bool present = co_await presence.Until(loop_.now() + options_.report_delay);
+  const bool present = co_await presence.Until(loop_.now() + time);
   present_.erase(&presence);
   co_return present;
 }

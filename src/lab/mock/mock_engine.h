@@ -65,7 +65,7 @@ class MockEngine final : public HttpHandler {
   Task<void> ServePage(ServerConnection& connection, std::string_view path);
   Task<void> ServeProbe(ServerConnection& connection);
   // False: the client left.
-  Task<bool> Linger(ServerConnection& connection);
+  Task<bool> Linger(ServerConnection& connection, Duration time);
   std::optional<Answer> CommonPage(const PageRequest& request) const;
   Answer ChangeFaults(std::string_view body);
   std::optional<Answer> FacePage(const PageRequest& request);

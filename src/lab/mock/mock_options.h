@@ -103,6 +103,7 @@ struct MockOptions {
   Duration slow_start{};            // GET /health answers 503 for so long
   std::optional<uint32_t> block_size_report;  // on its pages, instead of the true one; 0: none
   Duration report_delay{};                    // those pages are so late
+  Duration tokenize_delay{};                  // answers to /tokenize, while requests are running
   bool tell_prefix_caching = true;            // on those pages
   bool prefix_caching_was_off = false;        // they tell that it is on, where they would not have
   PromptFault prompt_fault = PromptFault::kNone;

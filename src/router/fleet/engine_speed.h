@@ -23,17 +23,13 @@ class EngineSpeed {
 
   // Nanoseconds per unit.
   double unit() const { return unit_.load(std::memory_order_relaxed); }
-  // How many times slower than `fleet` this one is; 1 while the difference may be noise.
-  double SlownessBeside(const EngineSpeed& fleet) const;
 
  private:
   std::mutex mutex_;
   double work_ = 0;  // guarded by mutex_; decaying sum
   double took_ = 0;  // guarded by mutex_
-  double seen_ = 0;  // guarded by mutex_; decayed number of observations
-  // Copies for readers, which order nothing else.
+  // A copy for readers, which orders nothing else.
   std::atomic<double> unit_{static_cast<double>(Duration(kUsualUnit).count())};
-  std::atomic<double> weight_{0};
 };
 
 }  // namespace fathom

@@ -56,42 +56,6 @@ TEST(EngineSpeed, IgnoresWhatMakesNoSense) {
   EXPECT_EQ(speed.unit(), kUsual);
 }
 
-TEST(EngineSpeed, SeesARankThatIsThreeTimesSlower) {
-  EngineSpeed fleet;
-  EngineSpeed rank;
-  Observe(fleet, 1, 500, 1);
-  Observe(rank, 3, 100, 2);
-  EXPECT_GT(rank.SlownessBeside(fleet), 2.4);
-  EXPECT_LT(rank.SlownessBeside(fleet), 3.3);
-}
-
-TEST(EngineSpeed, TakesSmallDifferencesForChance) {
-  EngineSpeed fleet;
-  EngineSpeed slower;
-  EngineSpeed faster;
-  Observe(fleet, 1, 500, 1);
-  Observe(slower, 1.2, 500, 2);
-  Observe(faster, 0.5, 500, 3);
-  EXPECT_EQ(slower.SlownessBeside(fleet), 1);
-  EXPECT_EQ(faster.SlownessBeside(fleet), 1) << "and nobody is faster than the fleet";
-}
-
-TEST(EngineSpeed, SaysNothingOfARankFromAFewObservations) {
-  EngineSpeed fleet;
-  EngineSpeed rank;
-  Observe(fleet, 1, 500);
-  Observe(rank, 10, 10);
-  EXPECT_EQ(rank.SlownessBeside(fleet), 1);
-}
-
-TEST(EngineSpeed, BoundsHowSlowARankCanSeem) {
-  EngineSpeed fleet;
-  EngineSpeed rank;
-  Observe(fleet, 1, 500);
-  Observe(rank, 1000, 500);
-  EXPECT_EQ(rank.SlownessBeside(fleet), 16);
-}
-
 TEST(EngineSpeed, LearnsFromAllThreads) {
   EngineSpeed speed;
   std::vector<std::thread> threads;

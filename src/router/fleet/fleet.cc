@@ -116,6 +116,7 @@ void Fleet::Show(const Standing& standing, Member& member) {
   if (!Answers(member.state) || answered) return;
   ++member.lives;
   member.worker->usage.Reset();
+  member.worker->ranks.Recover();
 }
 
 void Fleet::SetHealthy(WorkerId id) {

@@ -114,6 +114,21 @@ TEST_F(FleetTest, CountsHowOftenAWorkerCame) {
   EXPECT_EQ(fleet_.Current()->Find(a)->lives, 3u) << "it is the same one";
 }
 
+// Learned slowness belongs to a process.
+TEST_F(FleetTest, StartsEachRankAnewWhenItsWorkerComesBack) {
+  const WorkerId a = Add("http://a");
+  fleet_.SetHealthy(a);
+  Rank& rank = fleet_.Current()->Find(a)->worker->ranks.only();
+  const TimePoint now{std::chrono::hours(1)};
+  for (int i = 0; i < 50; ++i) {
+    rank.slowness.Observe({.work = 1000, .ratio = 9, .life = rank.life()}, rank.life(), now);
+  }
+  EXPECT_GT(rank.SlownessAt(now), 2);
+  fleet_.SetUnhealthy(a, "stopped");
+  fleet_.SetHealthy(a);
+  EXPECT_EQ(rank.SlownessAt(now), 1);
+}
+
 TEST_F(FleetTest, DoesNotRouteToWhoIsHeldOrRefused) {
   const WorkerId id = Add("http://a");
   fleet_.SetMembership(id, Membership::kHeld);

@@ -50,6 +50,13 @@ void RankTable::Forget(uint32_t number) {
   }
 }
 
+void RankTable::Recover() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& rank : ranks_) {
+    if (rank) rank->recoveries.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void RankTable::FindOnly() {
   const auto followed = [](const Slot& s) {
     return s.followed.load(std::memory_order_relaxed) > 0;

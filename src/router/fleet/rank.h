@@ -13,9 +13,9 @@
 #include <mutex>
 #include <string>
 
-#include "router/fleet/engine_speed.h"
 #include "router/fleet/fleet_pulse.h"
 #include "router/fleet/rank_load.h"
+#include "router/fleet/rank_slowness.h"
 #include "router/fleet/rank_witness.h"
 
 namespace fathom {
@@ -25,10 +25,21 @@ struct Rank {
 
   const uint32_t number;
   RankLoad load;
-  EngineSpeed speed;
+  RankSlowness slowness;
   RankWitness witness;
   // Its block size is not the fleet's: it is priced by load alone. Relaxed, pairs with nothing.
   std::atomic<bool> doubted{false};
+  // Times that its worker became healthy. Relaxed, pairs with nothing.
+  std::atomic<uint64_t> recoveries{0};
+
+  // Another number for each process of its engine, as far as health and events show one.
+  uint64_t life() const {
+    return recoveries.load(std::memory_order_relaxed) + witness.pulse().lives;
+  }
+  // How many times slower than the fleet it is.
+  double SlownessAt(TimePoint now) const {
+    return slowness.notable() ? slowness.At(now, life()) : 1;
+  }
 };
 
 class RankTable {
@@ -46,6 +57,9 @@ class RankTable {
   // be followed twice.
   void Know(uint32_t number);
   void Forget(uint32_t number);
+
+  // Another process may be at the worker's address from now on.
+  void Recover();
 
   // Whether there is more than one rank to choose from.
   bool several() const { return followed_.load(std::memory_order_acquire) > 1; }

@@ -1,6 +1,8 @@
 #include "router/gateway/engine_tokenizer.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "codec/json_scan.h"
@@ -77,31 +79,75 @@ Outcome OutcomeOf(const TokenAnswer& answer) {
   return answer.error() == TokenFailure::kUnsupported ? Outcome::kUnsupported : Outcome::kFailed;
 }
 
+// A worker that has not answered by then is late.
+Duration LateAfter(Duration patience) {
+  return std::clamp<Duration>(patience / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
+}
+
 }  // namespace
 
 Task<TokenAnswer> EngineTokenizer::Tokenize(const TokenQuestion& question, TimePoint deadline) {
-  const std::string body = BodyOf(question);
-  std::vector<WorkerId> tried;
-  TokenFailure failure = TokenFailure::kError;
-  while (tried.size() < kAttempts) {
-    const auto worker = roster_.Select(*question.fleet, question.model, tried, loop_.now());
-    if (!worker) {
-      const bool nobody = tried.empty() || worker.error() == TokenFailure::kUnsupported;
-      co_return std::unexpected(nobody ? worker.error() : failure);
+  const auto race = std::make_shared<Race>();
+  race->body = BodyOf(question);
+  race->may_have_none = question.parts.prompt == R"("")";
+  race->deadline = deadline;
+  for (bool hedged = false;;) {
+    TokenFailure why = race->failure;
+    if (!AskNext(question, race, why) && race->open == 0) co_return std::unexpected(why);
+    hedged = hedged || race->open > 1;
+    auto awaiting = Await(*race, hedged ? kNever : loop_.now() + LateAfter(roster_.patience()));
+    co_await awaiting;
+    if (race->decided) co_return *std::move(race->decided);
+    if (race->open > 0) {
+      hedged = hedged || race->tried.size() >= kAttempts;
+      continue;
     }
-    auto asking = Ask(**worker, body, deadline);
-    auto answer = co_await asking;
-    // Some servers' /tokenize expects another body and finds no text in ours.
-    if (answer && answer->empty() && question.parts.prompt != R"("")") {
-      answer = std::unexpected(TokenFailure::kUnsupported);
-    }
-    roster_.Report((*worker)->id(), OutcomeOf(answer), loop_.now());
-    if (answer || answer.error() == TokenFailure::kRefused) co_return answer;
-    failure = answer.error();
-    if (failure == TokenFailure::kTimeout) break;
-    tried.push_back((*worker)->id());
+    if (race->failure == TokenFailure::kTimeout) co_return std::unexpected(race->failure);
   }
-  co_return std::unexpected(failure);
+}
+
+bool EngineTokenizer::AskNext(const TokenQuestion& question, const std::shared_ptr<Race>& race,
+                              TokenFailure& why) {
+  if (race->tried.size() >= kAttempts) return false;
+  const auto worker = roster_.Select(*question.fleet, question.model, race->tried, loop_.now());
+  if (!worker) {
+    const bool nobody = race->tried.empty() || worker.error() == TokenFailure::kUnsupported;
+    if (nobody) why = worker.error();
+    return false;
+  }
+  race->tried.push_back((*worker)->id());
+  ++race->open;
+  Spawn(Run(shared_from_this(), race, *worker));
+  return true;
+}
+
+Task<void> EngineTokenizer::Run(std::shared_ptr<EngineTokenizer> self, std::shared_ptr<Race> race,
+                                std::shared_ptr<Worker> worker) {
+  auto asking = self->Ask(*worker, race->body, race->deadline);
+  auto answer = co_await asking;
+  // Some servers' /tokenize expects another body and finds no text in ours.
+  if (answer && answer->empty() && !race->may_have_none) {
+    answer = std::unexpected(TokenFailure::kUnsupported);
+  }
+  self->roster_.Report(worker->id(), OutcomeOf(answer), self->loop_.now());
+  --race->open;
+  if (answer || answer.error() == TokenFailure::kRefused) {
+    if (!race->decided) race->decided = std::move(answer);
+  } else {
+    race->failure = answer.error();
+  }
+  if (WakeableWait* const wait = std::exchange(race->waiting, nullptr)) wait->WakeNow();
+}
+
+// Until there is an answer, no question is open any more, or the time is over.
+Task<void> EngineTokenizer::Await(Race& race, TimePoint until) {
+  while (race.open > 0 && !race.decided) {
+    WakeableWait wait(loop_, until);
+    race.waiting = &wait;
+    const WakeCause cause = co_await wait;
+    race.waiting = nullptr;
+    if (cause == WakeCause::kTimedOut) co_return;
+  }
 }
 
 Task<TokenAnswer> EngineTokenizer::Ask(const Worker& worker, std::string_view body,

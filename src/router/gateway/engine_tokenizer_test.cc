@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "testing/becomes.h"
 #include "testing/loop_thread.h"
 #include "testing/raw_socket.h"
 
@@ -100,8 +101,8 @@ class EngineTokenizerTest : public testing::Test {
                        log_};
   TokenizeRoster roster_{log_, seconds(20)};
   LoopThread thread_;
-  std::unique_ptr<EngineTokenizer> tokenizer_ =
-      std::make_unique<EngineTokenizer>(thread_.loop(), resolver_, directory_, roster_);
+  std::shared_ptr<EngineTokenizer> tokenizer_ =
+      std::make_shared<EngineTokenizer>(thread_.loop(), resolver_, directory_, roster_);
   std::mutex mutex_;
   std::vector<Call> calls_;  // guarded by mutex_
   std::atomic<int> connections_{0};
@@ -235,6 +236,40 @@ TEST_F(EngineTokenizerTest, WaitsNoLongerThanItMay) {
   const TokenAnswer again = Ask(text, milliseconds(20));
   const bool rested = RestsSince(begun) > 0;  // this machine may have paused for as long
   EXPECT_TRUE(rested || again == std::unexpected(TokenFailure::kError)) << "it rests";
+}
+
+// Whichever of the two is asked first.
+TEST_F(EngineTokenizerTest, AsksASecondWorkerWhenTheFirstIsLate) {
+  std::atomic<bool> first{true};
+  std::atomic<int> slow{0};
+  const auto script = [&](const Call&) {
+    if (first.exchange(false)) {
+      while (!over_) std::this_thread::sleep_for(milliseconds(1));
+      ++slow;
+    }
+    return Answer(R"({"count":1,"tokens":[7]})");
+  };
+  AddWorker(script);
+  AddWorker(script);
+  const auto answer = Ask();  // the second is asked a second later: it waits for 20
+  ASSERT_TRUE(answer);
+  EXPECT_THAT(*answer, ElementsAre(7));
+  EXPECT_EQ(slow, 0) << "the first has not answered yet";
+  over_ = true;
+  EXPECT_TRUE(Becomes([&] { return roster_.open() == 0; })) << "its answer ends the question too";
+}
+
+TEST_F(EngineTokenizerTest, AsksNoThirdWorkerBecauseTwoAreLate) {
+  std::atomic<int> asked{0};
+  const auto script = [&](const Call&) {
+    ++asked;
+    while (!over_) std::this_thread::sleep_for(milliseconds(1));
+    return Answer(R"({"count":1,"tokens":[7]})");
+  };
+  for (int i = 0; i < 4; ++i) AddWorker(script);
+  EXPECT_EQ(Ask({.prompt = R"("hi")"}, milliseconds(2500)),
+            std::unexpected(TokenFailure::kTimeout));
+  EXPECT_EQ(asked, 2);
 }
 
 TEST_F(EngineTokenizerTest, ReadsALongAnswerInPieces) {

@@ -180,7 +180,7 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
       out.Add(Metric("kv_router_rank_requests"), labels, load.requests);
       out.Add(Metric("kv_router_rank_queued_prefill_tokens"), labels, load.queued);
       out.Add(Metric("kv_router_rank_context_tokens"), labels, static_cast<double>(load.context));
-      out.Add(Metric("kv_router_rank_slowness"), labels, rank.speed.SlownessBeside(steering.speed));
+      out.Add(Metric("kv_router_rank_slowness"), labels, rank.SlownessAt(now));
     });
   }
 }

@@ -20,6 +20,7 @@ LoopRouter::LoopRouter(GatewayContext& c, Loop& l, uint64_t seed)
       policy(c.options.steering.mode, seed, c.turn),
       steering(c.steering, DepthsOf(IndexOf(c)), seed),
       prompts({.timeout = c.options.tokenize_timeout,
+               .speed = &c.steering.speed,
                .secret = c.steering.secret,
                .literal_user_text = c.options.literal_user_text},
               l, std::make_shared<EngineTokenizer>(l, c.resolver, c.directory, c.tokenizers),

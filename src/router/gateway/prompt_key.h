@@ -32,6 +32,13 @@ class PromptKeys {
   size_t earlier() const { return earlier_; }
   const TextKey& Earlier(size_t i) const;
 
+  // Of a chat.
+  size_t messages() const { return messages_; }
+  // The key of the first message, if others follow; null also if these are kReach or more.
+  const TextKey* first_message() const {
+    return messages_ >= 2 && messages_ <= kReach ? &ring_[0] : nullptr;
+  }
+
  private:
   void ChainMessages(std::string_view messages, uint64_t secret);
 

@@ -19,6 +19,10 @@ bool IsList(std::string_view value) { return value.starts_with('['); }
 constexpr uint64_t kMostPerByteOfIds = 2 * sizeof(TokenId) / 2;
 constexpr uint64_t kMostPerByteOfText = 2 + sizeof(TokenId);
 
+// What the cache keeps for a first message, beside whole prompts.
+constexpr std::string_view kSampleTokens = "tokens of a first turn";
+constexpr std::string_view kCommonTokens = "tokens of all first turns";
+
 // Requests select an adapter by its name, in place of the model's.
 uint64_t SeedOf(const RequestFields& fields, const FleetSnapshot& fleet) {
   const std::string_view lora = fleet.IsAdapter(fields.model) ? fields.model : std::string_view();
@@ -182,7 +186,8 @@ Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> mode
       options_.timeout == Duration::zero() ? TokenizeOptions().timeout : options_.timeout;
   prompt.room = spare_.Get();
   auto reading =
-      local_.Read(std::move(model), question.parts, manner, loop_.now() + patience, *prompt.room);
+      local_.Read(std::move(model), question.parts, manner,
+                  loop_.now() + PatienceFor(prompt.prompt_tokens, patience), *prompt.room);
   LocalTokenizer::Reading read = co_await reading;
   shelves_.metrics.local_duration.Observe(std::chrono::steady_clock::now() - begun);
   prompt.inexact = read.inexact;
@@ -205,9 +210,11 @@ Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& 
     Use(prompt, std::move(known), TokensFrom::kCache);
     co_return;
   }
-  auto asking = desk_->Ask(keys.whole(), question, loop_.now() + options_.timeout);
+  const Duration patience = PatienceFor(prompt.prompt_tokens, options_.timeout);
+  auto asking = desk_->Ask(keys.whole(), question, loop_.now() + patience);
   auto answer = co_await asking;
   if (answer) {
+    LearnBeginning(keys, *answer);
     Use(prompt, *std::move(answer), TokensFrom::kEngine);
     co_return;
   }
@@ -220,16 +227,51 @@ void PromptReader::Keep(const PromptTokens& prompt, PrefixKeys keys) {
   shelves_.prefixes.Put(prompt.places, prompt.seed, prompt.known.tokens, std::move(keys));
 }
 
+// As long as the prefill takes that a known prefix may save: then waiting costs no more than it
+// gains.
+Duration PromptReader::PatienceFor(size_t tokens, Duration least) const {
+  const auto usual = static_cast<double>(Duration(kUsualUnit).count());
+  const double unit = options_.speed != nullptr ? options_.speed->unit() : usual;
+  const double worth = PrefillWork(static_cast<double>(tokens), 0) * unit;
+  const auto most = static_cast<double>(Duration(kMostPatience).count());
+  return std::max(least, Duration(static_cast<int64_t>(std::min(worth, most))));
+}
+
 void PromptReader::UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt) {
   for (size_t i = 0; i < keys.earlier(); ++i) {
-    SharedTokens known = shelves_.tokens.Find(keys.Earlier(i));
-    if (!known || known->size() <= kUncertain) continue;
-    const size_t guess = prompt.prompt_tokens;
-    Use(prompt, std::move(known), TokensFrom::kPartial);
-    prompt.tokens = prompt.tokens.first(prompt.tokens.size() - kUncertain);
-    prompt.prompt_tokens = std::max(guess, prompt.prompt_tokens);
-    return;
+    if (UseBeginning(shelves_.tokens.Find(keys.Earlier(i)), prompt)) return;
   }
+  if (const TextKey* const first = keys.first_message()) {
+    UseBeginning(shelves_.tokens.Find(ChainText(*first, kCommonTokens, options_.secret)), prompt);
+  }
+}
+
+bool PromptReader::UseBeginning(SharedTokens known, PromptTokens& prompt) {
+  if (!known || known->size() <= kUncertain) return false;
+  const size_t guess = prompt.prompt_tokens;
+  Use(prompt, std::move(known), TokensFrom::kPartial);
+  prompt.tokens = prompt.tokens.first(prompt.tokens.size() - kUncertain);
+  prompt.prompt_tokens = std::max(guess, prompt.prompt_tokens);
+  return true;
+}
+
+// First turns with the same first message, which differ in the second: what their tokens have in
+// common belongs to the first message, and to every conversation that begins with it.
+void PromptReader::LearnBeginning(const PromptKeys& keys, const SharedTokens& tokens) {
+  if (keys.first_message() == nullptr || keys.messages() != 2) return;
+  const TextKey sample_key = ChainText(*keys.first_message(), kSampleTokens, options_.secret);
+  const TextKey common_key = ChainText(*keys.first_message(), kCommonTokens, options_.secret);
+  const SharedTokens sample = shelves_.tokens.Find(sample_key);
+  if (!sample) return shelves_.tokens.Put(sample_key, tokens);
+  const SharedTokens known = shelves_.tokens.Find(common_key);
+  const std::vector<TokenId>& other = known ? *known : *sample;
+  const auto common =
+      static_cast<size_t>(std::ranges::mismatch(*tokens, other).in1 - tokens->begin());
+  const bool same_prompt = common == tokens->size();
+  if (same_prompt || (known && common == known->size())) return;
+  const auto first = std::span(*tokens).first(common);
+  shelves_.tokens.Put(common_key,
+                      std::make_shared<const std::vector<TokenId>>(first.begin(), first.end()));
 }
 
 }  // namespace fathom

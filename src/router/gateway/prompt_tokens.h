@@ -3,8 +3,10 @@
 //   prompt as ids          the client's ids; no query and no wait
 //   prompt as text, chats  with the model's files: in this process, exactly; with images and the
 //                          like, only the text before them (a prefix). Without files: from the
-//                          cache; else an engine is asked, for at most `timeout`; else the tokens
-//                          of an earlier turn of the conversation (a prefix); else none
+//                          cache; else an engine is asked, for `timeout`, or longer if the prompt
+//                          is long: up to the time of its prefill, and kMostPatience; else the
+//                          tokens of an earlier turn of the conversation, or those that all
+//                          conversations with this first message begin with (a prefix); else none
 //   several prompts        the first one represents all of them
 //   anything else          none
 //
@@ -25,6 +27,7 @@
 
 #include "base/request_memory.h"
 #include "io/net/task.h"
+#include "router/fleet/engine_speed.h"
 #include "router/fleet/fleet.h"
 #include "router/gateway/gateway_metrics.h"
 #include "router/gateway/local_tokenizer.h"
@@ -82,6 +85,7 @@ struct PromptTokens {
 
 struct TokenizeOptions {
   Duration timeout = std::chrono::milliseconds(250);  // 0: engines are never asked
+  const EngineSpeed* speed = nullptr;                 // of the fleet; null: the usual one
   uint64_t secret = 0;  // seeds the cache's keys: random, and equal on all loops
   bool literal_user_text = false;
 };
@@ -102,6 +106,8 @@ class PromptReader {
   PromptReader(const TokenizeOptions& options, Loop& loop, std::shared_ptr<TokenSource> source,
                const PromptShelves& shelves);
 
+  // Unless `timeout` is longer.
+  static constexpr Duration kMostPatience = std::chrono::seconds(2);
   // An image in the prompt has many bytes and few tokens, so estimates end here.
   static constexpr size_t kMostGuessed = 16384;
 
@@ -130,7 +136,11 @@ class PromptReader {
   Task<void> ReadWithFiles(std::shared_ptr<const LanguageModel> model,
                            const TokenQuestion& question, bool literal, PromptTokens& prompt);
   Task<void> AskEngine(const TokenQuestion& question, PromptTokens& prompt);
+  // How long a request with so many tokens waits for them.
+  Duration PatienceFor(size_t tokens, Duration least) const;
   void UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt);
+  bool UseBeginning(SharedTokens known, PromptTokens& prompt);
+  void LearnBeginning(const PromptKeys& keys, const SharedTokens& tokens);
 
   const TokenizeOptions options_;
   Loop& loop_;

@@ -31,6 +31,7 @@ class FakeSource final : public TokenSource {
     co_await gate;
     if (failure) co_return std::unexpected(*failure);
     // Read only now: the text must still be valid.
+    if (by_byte) co_return std::vector<TokenId>(last.begin(), last.end());
     const size_t count = question.parts.prompt.size() + question.parts.messages.size();
     co_return std::vector<TokenId>(count, question.parts.prompt.empty() ? 1 : 2);
   }
@@ -44,6 +45,7 @@ class FakeSource final : public TokenSource {
   std::string last;
   std::vector<std::string> models;
   std::optional<TokenFailure> failure;
+  bool by_byte = false;  // each byte is a token
   Gate gate{true};
 };
 
@@ -404,6 +406,42 @@ TEST_F(PromptTokensTest, ReadsNoMorePromptsThanThereIsMemoryFor) {
   EXPECT_EQ(second.from, TokensFrom::kNone);
   EXPECT_EQ(Count(TokenFailure::kOverload), 1u);
   EXPECT_EQ(Read(R"({"model":"m","prompt":[1, 2]})").tokens.size(), 2u);
+}
+
+// A new conversation with a system prompt that others have too.
+TEST_F(PromptTokensTest, KnowsTheBeginningThatConversationsHaveInCommon) {
+  source_->by_byte = true;
+  const std::string system = R"({"role":"system","content":"You answer questions about boats."})";
+  const auto turn = [&](const std::string& text) {
+    return "[" + system + R"(,{"role":"user","content":")" + text + R"("}])";
+  };
+  Chat(turn("How deep is a keel?"));
+  source_->failure = TokenFailure::kTimeout;
+  EXPECT_THAT(Chat(turn("What is a mast?")).tokens, IsEmpty()) << "one conversation shows nothing";
+  source_->failure.reset();
+  Chat(turn("Why does it float?"));
+  source_->failure = TokenFailure::kTimeout;
+  const PromptTokens prompt = Chat(turn("Which is the fastest?"));
+  EXPECT_EQ(prompt.from, TokensFrom::kPartial);
+  const std::string known(prompt.tokens.begin(), prompt.tokens.end());
+  EXPECT_GT(known.size(), system.size() - 20);
+  EXPECT_TRUE(turn("Which is the fastest?").starts_with(known)) << known;
+  EXPECT_THAT(Chat(R"([{"role":"system","content":"Other"},{"role":"user","content":"x"}])").tokens,
+              IsEmpty());
+}
+
+// A prompt whose prefill takes longer than the timeout is waited for longer.
+TEST_F(PromptTokensTest, WaitsLongerForTokensThatAreWorthMore) {
+  Make(milliseconds(20));
+  thread_.Call([this] { source_->gate.Shut(); });
+  const auto begun = std::chrono::steady_clock::now();
+  Read(R"({"model":"m","prompt":"short"})");
+  const Duration brief = std::chrono::steady_clock::now() - begun;
+  Read(R"({"model":"m","prompt":")" + std::string(40'000, 'x') + R"("})");
+  const Duration longer = std::chrono::steady_clock::now() - begun - brief;
+  const double work = PrefillWork(10'000, 0);
+  EXPECT_GE(longer, Duration(static_cast<int64_t>(work) * Duration(kUsualUnit).count()));
+  EXPECT_EQ(Count(TokenFailure::kTimeout), 2u);
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 // Which worker can be asked for tokens now?
 //
-// By turn, among the ready workers of the model. Skipped are workers without such an endpoint (for
-// a minute, then they are asked again), workers that failed a moment ago, workers with open
-// questions that have answered none of them for longer than a request waits, and workers whose
-// circuit breaker is open. None of this affects the routing of requests.
+// The least loaded of some ready workers of the model: busy engines answer late. Skipped are
+// workers without such an endpoint (for a minute, then they are asked again), workers that failed a
+// moment ago, and workers whose circuit breaker is open. A worker that has open questions and has
+// answered none of them for longer than a request waits is asked only if there is no other, and not
+// at all after kSilence. None of this affects the routing of requests.
 //
 // Threads  Any. One mutex, taken twice per question; that is cheap compared to the question itself.
 // Memory   A few machine words per worker.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -27,6 +29,9 @@ class TokenizeRoster {
  public:
   static constexpr Duration kUnsupportedFor = std::chrono::seconds(60);
   static constexpr Duration kRest = std::chrono::seconds(2);
+  static constexpr Duration kSilence = std::chrono::seconds(2);
+  // The load of so many is compared, however many there are; by turn.
+  static constexpr size_t kCompared = 8;
 
   // `patience` is how long a request waits for its tokens.
   TokenizeRoster(Log& log, Duration patience) : patience_(patience), complaints_(log) {}
@@ -41,7 +46,11 @@ class TokenizeRoster {
   enum class Outcome : uint8_t { kAnswered, kFailed, kUnsupported };
   void Report(WorkerId id, Outcome outcome, TimePoint now);
 
+  // How long a request waits at least.
+  Duration patience() const { return patience_; }
   TokenComplaints& complaints() { return complaints_; }
+  // Questions that no Report() has followed yet.
+  size_t open();
 
  private:
   struct Standing {
@@ -51,7 +60,15 @@ class TokenizeRoster {
     TimePoint quiet_since{};  // since the last answer, while questions are open
   };
 
+  // What speaks against asking a worker.
+  struct Burden {
+    bool silent = false;
+    uint64_t load = 0;
+    auto operator<=>(const Burden&) const = default;
+  };
+
   bool Available(const Member& member, TimePoint now) const;
+  Burden BurdenOf(const Worker& worker, TimePoint now) const;
   bool Unsupported(WorkerId id, TimePoint now) const;
 
   const Duration patience_;

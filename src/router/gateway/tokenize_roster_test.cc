@@ -79,9 +79,27 @@ TEST_F(TokenizeRosterTest, SparesAWorkerThatIsSilentUntilItAnswers) {
   now_ += milliseconds(250);
   ASSERT_TRUE(Select()) << "not yet";
   now_ += milliseconds(1);
-  EXPECT_FALSE(Select()) << "two questions are open, and neither was answered in time";
+  EXPECT_EQ(Select(), a) << "late, but there is no other";
+  const WorkerId b = Add("http://b:1");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(Select(), b);
+  now_ += TokenizeRoster::kSilence + milliseconds(1);
+  EXPECT_FALSE(Select()) << "neither has answered any of its questions";
   roster_.Report(a, Outcome::kAnswered, now_);
-  EXPECT_TRUE(Select());
+  EXPECT_EQ(Select(), a);
+}
+
+TEST_F(TokenizeRosterTest, AsksTheLeastLoadedWorker) {
+  const WorkerId a = Add("http://a:1");
+  const WorkerId b = Add("http://b:1");
+  const WorkerId c = Add("http://c:1");
+  fleet_.Current()->Find(a)->worker->in_flight = 5;
+  fleet_.Current()->Find(c)->worker->in_flight = 2;
+  EXPECT_EQ(Select(), b);
+  EXPECT_EQ(Select(), b);
+  EXPECT_TRUE(Select()) << "b has two questions open, as many as c has requests";
+  EXPECT_EQ(Select({b, c}), a);
+  fleet_.Current()->Find(a)->worker->in_flight = 0;
+  EXPECT_EQ(Select({b, c}), a);
 }
 
 TEST_F(TokenizeRosterTest, DoesNotTakeAWorkerForSilentThatWasNotAsked) {

@@ -89,7 +89,9 @@ class ManyRanks {
     workers_.back()->report.Publish(engine, now_);
     Rank& rank = workers_.back()->ranks.only();
     const bool slow = random_.Below(8) == 0;
-    for (int i = 0; slow && i < 40; ++i) rank.speed.Observe(1000, std::chrono::milliseconds(500));
+    for (int i = 0; slow && i < 40; ++i) {
+      rank.slowness.Observe({.work = 1000, .ratio = 8, .life = rank.life()}, rank.life(), now_);
+    }
     holdings_.push_back(
         index_.Open({workers_.back()->id().value(), 0}, {.size = kSearchBlock}, seat_));
   }

@@ -10,6 +10,7 @@ Reservation::Reservation(Steering& steering, const Steering::Choice& choice,
       rank_(*choice.place.rank),
       answer_(answer),
       sent_at_(now),
+      life_(rank_.life()),
       now_(now) {
   const RankView& rank = choice.decision->rank();
   const double work = choice.decision->price().work / rank.slowness;
@@ -31,8 +32,13 @@ void Reservation::FirstByte(TimePoint now) {
   rank_.load.FirstByte(stay_, now);
   world_.sent.FirstByte(sending_, now);
   if (answer_ != Answer::kStreamed) return;
+  // An engine that was stopped and goes on, or that another process has replaced, shows no speed.
+  const uint64_t life = rank_.life();
+  if (life != life_) return;
+  const auto took = static_cast<double>((now - sent_at_).count());
+  const double expected = ahead_ * world_.speed.unit();
+  rank_.slowness.Observe({.work = ahead_, .ratio = took / expected, .life = life_}, life, now);
   world_.speed.Observe(ahead_, now - sent_at_);
-  rank_.speed.Observe(ahead_, now - sent_at_);
 }
 
 void Reservation::Release(TimePoint now) {

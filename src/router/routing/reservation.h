@@ -33,6 +33,7 @@ class Reservation {
   Rank& rank_;
   const Answer answer_;
   const TimePoint sent_at_;
+  const uint64_t life_;  // of the engine that it was sent to
   TimePoint now_;  // time of the last call, for the destructor
   double ahead_;   // queued work until its first token, including its own
   bool first_byte_ = false;

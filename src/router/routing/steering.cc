@@ -80,7 +80,7 @@ SteeringWorld::SteeringWorld(const SteeringOptions& o, uint64_t s)
 RankView Steering::Look(uint32_t position) {
   const Place& place = roster_->at(position);
   RankView view{.rank = roster_->label(position), .position = position};
-  view.slowness = place.rank->speed.SlownessBeside(world_.speed);
+  view.slowness = place.rank->SlownessAt(now_);
   view.load = place.rank->load.Look(now_, unit_ * view.slowness);
   const bool caches = place.worker->report.prefix_caching().value_or(true);
   const bool usable = caches && !place.rank->doubted.load(std::memory_order_relaxed);
@@ -153,7 +153,7 @@ uint64_t Steering::CountWaitingIn(Roster::Part& part) {
     if (roster_->IsExcluded(i)) continue;
     Rank& rank = *roster_->at(i).rank;
     if (rank.load.silent()) {
-      rank.load.Look(now_, unit_ * rank.speed.SlownessBeside(world_.speed));
+      rank.load.Look(now_, unit_ * rank.SlownessAt(now_));
       if (rank.load.silent()) part.silences.push_back(rank.load.silence());
     }
     waiting += rank.load.waiting();

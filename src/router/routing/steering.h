@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "router/fleet/engine_speed.h"
 #include "router/fleet/worker.h"
 #include "router/index/cache_index.h"
 #include "router/routing/approximate_index.h"

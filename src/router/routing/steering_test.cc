@@ -289,13 +289,28 @@ TEST_F(SteeringTest, KeepsPrefixesTogetherByHash) {
 
 TEST_F(SteeringTest, AvoidsARankThatHasShownToBeSlow) {
   Build(2);
-  const auto usual = static_cast<double>(Duration(kUsualUnit).count());
+  Rank& rank = *places_[0].rank;
   for (int i = 0; i < 100; ++i) {
-    world_->speed.Observe(1000, Duration(static_cast<int64_t>(1000 * usual)));
-    places_[0].rank->speed.Observe(1000, Duration(static_cast<int64_t>(4000 * usual)));
+    rank.slowness.Observe({.work = 1000, .ratio = 4, .life = rank.life()}, rank.life(), now_);
   }
   EXPECT_EQ(PlaceOf("ABCDEFGH"), 1u);
   EXPECT_GT(Decide(prompt_).decision->ranks[0].slowness, 2.5);
+}
+
+// The others are busy all the time, and become faster; the slow rank gets nothing.
+TEST_F(SteeringTest, TriesARankAgainThatWasSlowAndIsIdle) {
+  Build(2);
+  Rank& rank = *places_[0].rank;
+  for (int i = 0; i < 100; ++i) {
+    rank.slowness.Observe({.work = 1000, .ratio = 16, .life = rank.life()}, rank.life(), now_);
+  }
+  const double before = Decide(prompt_).decision->ranks[0].slowness;
+  for (int i = 0; i < 500; ++i) world_->speed.Observe(1000, std::chrono::milliseconds(1));
+  EXPECT_EQ(Decide(prompt_).decision->ranks[0].slowness, before) << "it has answered nothing since";
+  now_ += std::chrono::minutes(3);
+  EXPECT_EQ(Decide(prompt_).decision->ranks[0].slowness, 1);
+  Load(1, 100);
+  EXPECT_EQ(PlaceOf("ABCDEFGH"), 0u);
 }
 
 TEST_F(SteeringTest, FeelsThePressureOfThoseWhoWait) {
