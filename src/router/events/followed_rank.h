@@ -66,7 +66,7 @@ class FollowedRank final : private FollowerActions {
   void Applied(uint64_t sequence, const EventBatch& batch);
   void SayUnreadable(std::string_view problem);
   void Following(void (StreamFollower::*step)());
-  void Stamp(double timestamp);
+  void Stamp(double timestamp, bool live);
   void CopyCounts();
   std::optional<uint64_t> MaySay(std::string_view what);
   void SayRestarted();

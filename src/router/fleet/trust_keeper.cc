@@ -29,7 +29,8 @@ RankFacts FactsOf(const Worker& worker, const Rank& rank, const FeedStatus* feed
                   .pulse = rank.witness.pulse()};
   if (feed == nullptr) return facts;
   facts.batches = feed->batches.Get();
-  facts.stored = feed->stored_blocks.Get();
+  facts.stored = feed->live_stored.Get();
+  facts.removed = feed->live_removed.Get();
   facts.held = feed->blocks.Get();
   facts.lost = feed->lost_batches.Get();
   facts.gaps = feed->gaps.Get();
