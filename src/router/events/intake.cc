@@ -232,6 +232,7 @@ void Intake::Follow(Feed& feed, const EventSource& source) {
 
 void Intake::Explain(Feed& feed, NoFeed kind, const std::string& problem) {
   context_.board.SetProblem(feed.owner.worker->id(), {kind, problem});
+  if (kind == NoFeed::kPublisherOff) return;  // its ranks are doubted at once, which is logged
   if (feed.said == problem) return;
   feed.said = problem;
   context_.log.Warn("No KV events from a worker; its cache contents are unknown",

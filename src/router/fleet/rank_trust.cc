@@ -68,6 +68,7 @@ RankTrust::Finding RankTrust::Find(const TrustRules& rules, const RankFacts& fac
   const auto drift = predictions_.Look();
   const auto churn = churn_.Look(now);
   if (unused) return {TrustCause::kPrefixCachingOff, *unused};
+  if (facts.publisher_off) return {TrustCause::kNoEvents, Silence{.reported = true}};
   if (silence) return {TrustCause::kNoEvents, *silence};
   if (difference) return {TrustCause::kTokensDiffer, *difference};
   if (facts.unknown_groups > 0) {

@@ -50,6 +50,7 @@ struct RankFacts {
   Trust agreed;  // by block sizes and health
   std::optional<bool> prefix_caching;
   uint64_t preemptions = 0;
+  bool publisher_off = false;  // the engine reports that it publishes no events
   // Of its event stream.
   uint64_t batches = 0;
   uint64_t stored = 0;   // blocks, without replays

@@ -276,13 +276,30 @@ TEST_F(TrustKeeperTest, SaysWhyAnEngineIsSilent) {
   Rank& rank = worker->ranks.only();
   Tick();
   Logged();
-  board_.SetProblem(worker->id(), {.kind = NoFeed::kPublisherOff, .text = "null"});
+  board_.SetProblem(worker->id(), {.kind = NoFeed::kDialsOut, .text = "bind it"});
   for (uint64_t i = 0; i < SilenceWatch::kRequests; ++i) {
     rank.witness.Served({.has_block = true}, now_);
   }
   Pass(seconds(5));
   EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is doubted: no_events"),
-                              HasSubstr("publisher is off"), HasSubstr("--kv-events-config")));
+                              HasSubstr("instead of binding it"), HasSubstr("bind it")));
+  const auto feed = Follow(*worker);
+  Tick();
+  EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is trusted again"), HasSubstr("was=no_events")));
+}
+
+// The engine itself says that there will be none, so no request is needed to find out.
+TEST_F(TrustKeeperTest, DoubtsARankAtOnceWhosePublisherIsOff) {
+  const auto worker = Join("http://a:1");
+  Tick();
+  Logged();
+  board_.SetProblem(worker->id(), {.kind = NoFeed::kPublisherOff, .text = "off"});
+  Tick();
+  EXPECT_EQ(CauseOf(*worker), TrustCause::kNoEvents);
+  EXPECT_EQ(StandingOf(*worker).words.evidence, "the engine reports that its publisher is off");
+  EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is doubted: no_events"),
+                              HasSubstr("enable_kv_cache_events"), HasSubstr("replay_endpoint")));
+  board_.SetProblem(worker->id(), {});
   const auto feed = Follow(*worker);
   Tick();
   EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is trusted again"), HasSubstr("was=no_events")));
