@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "router/events/msgpack_dialect.h"
 
 namespace fathom {
@@ -36,6 +38,12 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       follower_(*this, !replay_.empty()),
       kept_(context.budget) {
   feed_.WatchLag(context.board.lag_after_first_byte);
+  if (!replay_.empty()) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+}
+
+void FollowedRank::Connected() {
+  if (catching_up_) catching_up_->Progress(context_.loop.now());
+  Following(&StreamFollower::Connected);
 }
 
 void FollowedRank::Following(void (StreamFollower::*step)()) {
@@ -207,6 +215,7 @@ void FollowedRank::CopyCounts() {
 
 void FollowedRank::Stop() {
   stopped_ = true;
+  catching_up_.reset();
   feed_.Close();
   if (replaying_ != nullptr) replaying_->Stop();
 }
@@ -238,6 +247,7 @@ Task<void> FollowedRank::Repair() {
     auto applying = ApplyRest();
     co_await applying;
   }
+  catching_up_.reset();
 }
 
 // False: the replay broke off, or did not end in time.
@@ -267,6 +277,7 @@ Task<bool> FollowedRank::ReceiveReplay(ZmtpClient& client) {
     CopyCounts();
     auto applying = ApplyRest();
     co_await applying;
+    if (catching_up_) catching_up_->Progress(context_.loop.now());
     deadline = context_.loop.now() + context_.options.replay_timeout;
   }
   co_return false;

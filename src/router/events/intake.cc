@@ -149,7 +149,9 @@ Task<void> Intake::LookAfter(std::shared_ptr<Feed> feed) {
     auto finding = FindSources(context_, feed->owner);
     SourcePlan plan = co_await finding;
     if (feed->gone) co_return;
+    const bool final = plan.final;
     Carry(*feed, std::move(plan));
+    if (final) feed->owner.worker->catch_up.Searched();
     auto probing = ProbeSilentStreams(*feed);
     co_await probing;
     if (feed->gone) co_return;
