@@ -502,6 +502,10 @@ constexpr Option kOptions[] = {
     {.name = "kv-events-replay-timeout", .type = kDuration, .fallback = "5s",
      .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kEvents,
      .help = "How long an engine may take to replay missing KV events before they count as lost."},
+    {.name = "kv-events-replay-wait", .type = kDuration, .fallback = "1s", .range = {0, kHour},
+     .commands = kServe, .section = kEvents,
+     .help = "How long a request waits at most while a worker that has just joined replays the KV "
+             "events of its cache; 0s: requests do not wait."},
     {.name = "kv-events-poll-interval", .type = kDuration, .fallback = "250ms",
      .range = {kMillisecond, kHour}, .commands = kServe, .section = kEvents,
      .help = "Pause between two polls of an engine whose KV events are polled (TensorRT-LLM)."},

@@ -149,6 +149,13 @@ inline constexpr auto kQueueFamilies = std::to_array<MetricFamily>({
      .type = MetricType::kHistogram,
      .help = "Time that requests waited for a rank with free capacity",
      .action = "It is part of the time to first token. Seconds mean that the fleet is too small."},
+    {.name = "kv_router_replay_waits_total",
+     .type = MetricType::kCounter,
+     .help = "Requests that waited because a worker that had just joined replayed its KV events",
+     .action = "Some after a start. `timeout`: the replay took longer than "
+               "`--kv-events-replay-wait`, and "
+               "the request was routed without it.",
+     .label_slots = {{{"ended", "caught_up timeout"}}}},
 });
 
 inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({

@@ -47,7 +47,9 @@ inline constexpr auto kBlockSizeFamilies = std::to_array<MetricFamily>({
      .page = "runbooks/block-size-mismatch.md"},
     {.name = "kv_router_block_size_mismatch_total",
      .type = MetricType::kCounter,
-     .help = "Stored events, and workers that were refused, whose block size is not the one in use",
+     .help =
+         "Stored events, and workers that were refused, whose block size is not the one in use; 0 "
+         "from the start for each rank whose size is configured or known",
      .action = "Any growth: cache-aware routing is off for that worker. Unset "
                "`--kv-cache-block-size`, or set it to the value of `reported`.",
      .label_slots = {{{"worker"}, {"configured"}, {"reported"}}},

@@ -88,7 +88,8 @@ def bind(socket, port):
 
 class Replayer(threading.Thread):
     """Answers those who want to hear again. `form` is how many frames a batch has: 3, or 4 with the
-    topic. `mute` hears and says nothing. `asked` is where askers wanted to begin."""
+    topic. `mute` hears and says nothing; while `open` is not set, it says so far nothing. `asked` is
+    where askers wanted to begin."""
 
     def __init__(self, kept, topic, port=None, form=4, mute=False):
         super().__init__(daemon=True)
@@ -97,6 +98,8 @@ class Replayer(threading.Thread):
         self.form = form
         self.mute = mute
         self.asked = []
+        self.open = threading.Event()
+        self.open.set()
         self.stopped = threading.Event()
         self.socket = zmq.Context.instance().socket(zmq.ROUTER)
         self.socket.linger = 0
@@ -115,6 +118,8 @@ class Replayer(threading.Thread):
             return  # as the engines do
         begin, = struct.unpack(">Q", frames[2])
         self.asked.append(begin)
+        while not self.open.wait(0.02) and not self.stopped.is_set():
+            pass
         if self.mute:
             return
         head, topic = [frames[0], b""], [self.topic] if self.form == 4 else []

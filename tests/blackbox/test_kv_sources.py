@@ -3,6 +3,7 @@ And what is shown of them."""
 
 import itertools
 import json
+import re
 import signal
 import time
 
@@ -75,16 +76,20 @@ def test_an_engine_that_says_nothing_is_looked_for_at_the_usual_port(world):
         publisher.close()
 
 
-def test_an_engine_whose_events_are_off_is_named_once_with_the_fix(router, stable):
-    sources = {"0": {"enable_kv_cache_events": False, "publisher": "null",
-                     "endpoint": "tcp://*:5557", "replay_endpoint": None, "buffer_steps": 10000,
-                     "hwm": 100000, "max_queue_size": 100000, "topic": ""}}
+NO_PUBLISHER = {"0": {"enable_kv_cache_events": False, "publisher": "null",
+                      "endpoint": "tcp://*:5557", "replay_endpoint": None, "buffer_steps": 10000,
+                      "hwm": 100000, "max_queue_size": 100000, "topic": ""}}
+
+
+@pytest.mark.parametrize("sources", [NO_PUBLISHER, {}], ids=["older", "0.32"])
+def test_an_engine_whose_events_are_off_is_named_once_with_the_fix(router, stable, sources):
     engine = stable.start(PagesEngine, pages={"/kv_event_sources": sources})
     add(router, engine)
     known = Known(router, engine)
     eventually(known.complaints, "it is said")
     assert len(known.complaints()) == 1
-    assert "enable_kv_cache_events" in known.complaints()[0]
+    assert re.search(r"doubted: no_events.*enable_kv_cache_events.*replay_endpoint",
+                     known.complaints()[0])
 
 
 def test_engines_that_connect_to_the_router(world):

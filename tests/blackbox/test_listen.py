@@ -347,6 +347,7 @@ def test_sglang_is_asked_too(publish, listen, worker):
 
 @pytest.mark.parametrize("pages,problem", [
     ({"/kv_event_sources": {"0": {"enable_kv_cache_events": False}}}, "vLLM's KV events are off"),
+    ({"/kv_event_sources": {}}, "vLLM's KV events are off"),
     ({"/server_info": {"kv_events": None, "kv_events_config": None}}, "SGLang's KV events are off"),
     ({"/kv_event_sources": {"0": {"endpoint": "tcp://*:99999"}}}, "'tcp://*:99999' is not an endpoint"),
     ({"/kv_event_sources": "garbage"}, "/kv_event_sources: "),

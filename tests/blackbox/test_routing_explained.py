@@ -124,7 +124,7 @@ def test_a_decision_lists_every_candidate(fleet):
     assert {c["url"] for c in (best, other)} == {worker.url for worker in workers}
     assert (best["cached_tokens"], other["cached_tokens"]) == (len(A + B), 0)
     assert (best["reused_tokens"], other["reused_tokens"]) == (len(A + B), 0)
-    assert best["cached_tiers"]["device"] == len(A + B)
+    assert best["cached_tiers"] == {"device": len(A + B), "host": 0, "disk": 0, "external": 0}
     assert best["block_size"] == BLOCK
     assert best["prefill_work"] < other["prefill_work"]
     assert best["cost"] == decision["cost"] < other["cost"]

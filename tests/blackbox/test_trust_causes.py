@@ -32,8 +32,10 @@ def busy(router, worker, cause, most, **fields):
 def test_a_publisher_that_is_off_is_named(world):
     worker = mock_of(world, kv_events="off")
     router = router_of(world, [worker], *SHORTLY, follows=0)
-    assert busy(router, worker, "no_events", 1000) >= NO_EVENTS
-    check_doubt(router, worker, "no_events", r"publisher is off", r"--kv-events-config .*enable_kv_cache_events")
+    eventually(doubted(router, worker, "no_events"), "it is doubted without one request")
+    check_doubt(router, worker, "no_events", r"the engine reports that its publisher is off$",
+                r"--kv-events-config .*enable_kv_cache_events.*endpoint.*replay_endpoint")
+    assert "No KV events from a worker" not in router.log_text(), "one line is enough"
 
 
 def test_a_publisher_that_says_nothing_is_named_and_trusted_once_it_speaks(world):

@@ -289,8 +289,6 @@ class LogDiagnosis {
     ReportStanding(FindingId::kNoEvents, LogKind::kNoFeed, 0.9,
                    "The router cannot receive a worker's KV events",
                    "The router cannot see its cache, so it is routed by load");
-    ReportStanding(FindingId::kPrefixCachingOff, LogKind::kCachingOff, 0.9,
-                   "Prefix caching is off on a worker", "Its prefixes are never reused");
     Report(FindingId::kEventGap, LogKind::kNoReplay, 0.4,
            "KV events were lost, and there is no replay endpoint to recover them",
            "The index has stale entries, or misses blocks that are cached");

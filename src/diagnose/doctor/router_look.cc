@@ -117,6 +117,7 @@ std::vector<SizeMismatch> ReadMismatches(const MetricsPage& page) {
   std::string scratch;
   for (const PrometheusSample& sample : page.Samples("kv_router_block_size_mismatch_total")) {
     if (mismatches.size() == kMaxMismatches) break;
+    if (!(sample.value() > 0)) continue;  // every known rank has one that stands at 0
     mismatches.push_back({.worker = Shown(sample.Label("worker", scratch).value_or("")),
                           .configured = NumberLabel(sample, "configured"),
                           .reported = NumberLabel(sample, "reported"),

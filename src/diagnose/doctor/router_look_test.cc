@@ -40,6 +40,7 @@ constexpr std::string_view kMetrics =
     "kv_router_prompt_tokens_total 1000\nkv_router_cached_tokens_total 0\n"
     "kv_router_wasted_prefill_tokens_total{cause=\"block_size_mismatch\"} 600\n"
     "kv_router_decisions_total{by=\"load\"} 40\n"
+    "kv_router_block_size_mismatch_total{worker=\"4\",configured=\"16\",reported=\"16\"} 0\n"
     "kv_router_block_size_mismatch_total{worker=\"5\",configured=\"16\",reported=\"32\"} 90\n"
     "fathom_time_to_first_token_seconds_sum 4\nfathom_time_to_first_token_seconds_count 40\n"
     "kv_router_event_lag_seconds_sum{from=\"timestamp\"} 1\n"

@@ -14,7 +14,6 @@ bool IsComplaint(LogKind kind) {
   switch (kind) {
     case LogKind::kUnhealthy:
     case LogKind::kNoFeed:
-    case LogKind::kCachingOff:
     case LogKind::kEventsLost:
     case LogKind::kPublisherDisabled:
     case LogKind::kSourceNotObserved:
@@ -75,14 +74,12 @@ void Complain(LogKind kind, const LogLine& line, LogFacts& facts) {
       return StrikeOut({kUnhealthy}, line, facts);
     case kFollowing:
       return StrikeOut({kNoFeed}, line, facts);
-    case kCachingOn:
-      return StrikeOut({kCachingOff}, line, facts);
     case kRankAgain:
       if (!IsTrust(line)) return;
       [[fallthrough]];
     case kRankTrusted:
     case kRemoved:
-      return StrikeOut({kUnhealthy, kNoFeed, kEventsLost, kCachingOff}, line, facts);
+      return StrikeOut({kUnhealthy, kNoFeed, kEventsLost}, line, facts);
     case kSourceRecovered:
       return StrikeOut({kPublisherDisabled, kSourceNotObserved}, line, facts);
     case kSelection:

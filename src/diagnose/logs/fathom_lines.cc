@@ -95,9 +95,6 @@ void TakeRank(LogKind kind, std::string_view said, const LogLine& line, TrustRec
       return TakeUnsteady(line, record);
     case LogKind::kNoFeed:
       return Hint(record, "no_events", {line.Text("cause", kMaxWords), ""});
-    case LogKind::kCachingOff:
-      return Hint(record, "prefix_caching_off",
-                  {"the engine says that its prefix caching is off", line.Text("fix", kMaxWords)});
     case LogKind::kEventsLost:
       return Hint(record, "event_gap", {"", line.Text("fix", kMaxWords)});
     case LogKind::kUnhealthy:
@@ -183,7 +180,7 @@ bool FathomLines::Take(LogKind kind, std::string_view said, const LogLine& line,
     Absolve(kind, line, facts);
     return true;
   }
-  if (kind == LogKind::kFollowing || kind == LogKind::kCachingOn) return true;
+  if (kind == LogKind::kFollowing) return true;
   TrustRecord* record = RecordOf(line, place, facts);
   if (record != nullptr) TakeRank(kind, said, line, *record);
   return true;

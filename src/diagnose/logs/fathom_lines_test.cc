@@ -199,11 +199,10 @@ TEST_P(FathomLog, TakesAHintForADoubtOnlyUntilThereIsOne) {
   EXPECT_EQ(hinted.state, "");
   EXPECT_EQ(hinted.cause, "no_events");
   EXPECT_EQ(hinted.evidence, "the engine's publisher is off");
-  Say(LogLevel::kWarn,
-      "Prefix caching is off on a worker: its cache cannot help, it is routed by load",
-      {{"worker_id", 4711}, {"url", kUrl}, {"fix", "turn it on"}});
+  Say(LogLevel::kWarn, "KV events were lost; the rank's index entries were cleared",
+      {{"worker_id", 4711}, {"url", kUrl}, {"fix", "replay them"}});
   EXPECT_EQ(hinted.cause, "no_events");
-  EXPECT_EQ(facts().Of(LogKind::kCachingOff).lines, 1U);
+  EXPECT_EQ(facts().Of(LogKind::kEventsLost).lines, 1U);
 }
 
 TEST_P(FathomLog, ForgetsAnIllnessThatIsOver) {
@@ -212,17 +211,14 @@ TEST_P(FathomLog, ForgetsAnIllnessThatIsOver) {
   };
   say(LogLevel::kWarn, "Worker is not healthy; no requests are sent to it");
   say(LogLevel::kWarn, "No KV events from a worker; its cache is not known");
-  say(LogLevel::kWarn, "Prefix caching is off on a worker: its cache cannot help");
-  EXPECT_EQ(facts().complaints.size(), 3U);
+  EXPECT_EQ(facts().complaints.size(), 2U);
   EXPECT_EQ(facts().trust.at({std::string(kUrl), 0}).state, "excluded");
   say(LogLevel::kInfo, "Worker is healthy");
-  EXPECT_EQ(facts().complaints.size(), 2U);
-  EXPECT_EQ(facts().trust.at({std::string(kUrl), 0}).state, "");
-  say(LogLevel::kInfo, "Following KV events");
   EXPECT_EQ(facts().complaints,
             (std::map<Complaint, uint64_t>{
-                {{.kind = LogKind::kCachingOff, .worker = std::string(kUrl), .rank = {}}, 3}}));
-  say(LogLevel::kInfo, "Prefix caching is on again on a worker");
+                {{.kind = LogKind::kNoFeed, .worker = std::string(kUrl), .rank = {}}, 2}}));
+  EXPECT_EQ(facts().trust.at({std::string(kUrl), 0}).state, "");
+  say(LogLevel::kInfo, "Following KV events");
   EXPECT_TRUE(facts().complaints.empty());
 }
 

@@ -54,11 +54,9 @@ enum class LogKind : uint8_t {
   kRankUnsteady,   // A rank was doubted repeatedly
   kEventsLost,     // KV events were lost; ...
   kNoFeed,         // No KV events from a worker; its cache contents are unknown
-  kCachingOff,     // Prefix caching is off on a worker
   kUnhealthy,      // Worker is not healthy
   kHealthy,        // Worker is healthy
   kFollowing,      // Following KV events
-  kCachingOn,      // Prefix caching is on again on a worker
   kRemoved,        // Worker removed
   // Engines'.
   kVllmCapacity,      // GPU KV cache size: 470,768 tokens
@@ -71,7 +69,7 @@ enum class LogKind : uint8_t {
   kSglangRetraction,  // KV cache pool is full. Retract requests. #retracted_reqs: 1
   kTrtllmCapacity,  // Max KV cache blocks per sequence: ... tokens per block=32, primary blocks=..
 };
-constexpr size_t kLogKinds = 48;
+constexpr size_t kLogKinds = 46;
 // What such a line says, shortened: "Failed to find parent block".
 std::string_view Name(LogKind kind);
 
@@ -150,7 +148,7 @@ struct TrustRecord {
 };
 
 // Something is wrong with a worker, and no later line says that it is over: kUnhealthy, kNoFeed,
-// kCachingOff, kEventsLost, kPublisherDisabled or kSourceNotObserved.
+// kEventsLost, kPublisherDisabled or kSourceNotObserved.
 struct Complaint {
   LogKind kind{};
   std::string worker;            // URL, or id; empty: not said

@@ -56,11 +56,9 @@ constexpr auto kEntries = std::to_array<Entry>({
     {LogKind::kRankUnsteady, "A rank was doubted again and again"},  // older releases
     {LogKind::kEventsLost, "KV events were lost"},
     {LogKind::kNoFeed, "No KV events from a worker"},
-    {LogKind::kCachingOff, "Prefix caching is off on a worker"},
     {LogKind::kUnhealthy, "Worker is not healthy"},
     {LogKind::kHealthy, "Worker is healthy"},
     {LogKind::kFollowing, "Following KV events"},
-    {LogKind::kCachingOn, "Prefix caching is on again on a worker"},
     {LogKind::kRemoved, "Worker removed"},
     {LogKind::kVllmCapacity, "GPU KV cache size: "},
     {LogKind::kVllmConcurrency, "Maximum concurrency for "},

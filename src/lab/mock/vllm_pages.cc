@@ -101,20 +101,16 @@ void AddEventPlaces(JsonWriter& w, const EventFeed& feed, size_t rank) {
   }
 }
 
-void AddNoEvents(JsonWriter& w, size_t rank) {
-  w.Key("enable_kv_cache_events").Bool(false).Key("publisher").String("null");
-  w.Key("endpoint").String(fmt::format("tcp://*:{}", 5557 + rank)).Key("replay_endpoint").Null();
-}
-
+// Without events no rank is listed.
 std::string EventSources(const EngineRanks& ranks) {
   const EventFeed* const feed = ranks.feed();
-  const KvEventOptions events = feed != nullptr ? feed->options() : KvEventOptions();
+  if (feed == nullptr) return "{}";
+  const KvEventOptions events = feed->options();
   JsonWriter w;
   w.BeginObject();
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     w.Key(fmt::format("{}", rank)).BeginObject();
-    if (feed != nullptr) AddEventPlaces(w, *feed, rank);
-    if (feed == nullptr) AddNoEvents(w, rank);
+    AddEventPlaces(w, *feed, rank);
     w.Key("buffer_steps").Unsigned(events.buffer_steps).Key("hwm").Int(100000);
     w.Key("max_queue_size").Int(100000).Key("topic").String(events.topic).EndObject();
   }

@@ -24,6 +24,7 @@ void VirtualTrust::Look(VirtualEngine& engine, const EventPath& path, TimePoint 
                         .preemptions = seen.preemptions,
                         .batches = heard.batches,
                         .stored = heard.stored,
+                        .removed = heard.pulse.removed,
                         .held = heard.held,
                         .lost = heard.lost,
                         .gaps = heard.lost,

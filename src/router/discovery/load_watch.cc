@@ -12,21 +12,6 @@ namespace {
 // again. The pause doubles each time: a large fleet may have many workers that never become ready.
 constexpr Duration kSoon = std::chrono::milliseconds(50);
 
-// How to enable prefix caching in an engine.
-std::string_view CachingRemedy(EngineKind engine) {
-  switch (engine) {
-    case EngineKind::kVllm:
-      return "start vLLM with --enable-prefix-caching";
-    case EngineKind::kSglang:
-      return "start SGLang without --disable-radix-cache";
-    case EngineKind::kTrtllm:
-      return "give TensorRT-LLM kv_cache_config: {enable_block_reuse: true}";
-    case EngineKind::kUnknown:
-      return "turn prefix caching on in the engine";
-  }
-  std::unreachable();
-}
-
 }  // namespace
 
 struct LoadWatch::Subject {
@@ -38,7 +23,6 @@ struct LoadWatch::Subject {
   bool forgotten = false;
   Duration patience = kSoon;           // pause before the next look, if the worker was not asked
   uint64_t life = 0;                   // the fleet's count of its restarts
-  bool caching_off = false;            // as last logged
   std::optional<TimePoint> published;  // the last report of this watch
 
   // Answers since the last restart.
@@ -235,26 +219,9 @@ void LoadWatch::Publish(Subject& subject, EngineReport report) {
                                     {"max_running", report.max_running},
                                     {"batch_tokens", report.batch_tokens}});
   }
-  SayPrefixCaching(subject, report);
   if (sizes_ != nullptr) sizes_->Mentioned(worker.id(), report, loop_.now());
   subject.published = loop_.now();
   worker.report.Publish(std::move(report), *subject.published);
-}
-
-void LoadWatch::SayPrefixCaching(Subject& subject, const EngineReport& report) {
-  if (!report.prefix_caching || *report.prefix_caching != subject.caching_off) return;
-  subject.caching_off = !*report.prefix_caching;
-  const Worker& worker = *subject.worker;
-  if (subject.caching_off) {
-    log_.Warn("Prefix caching is off on a worker: it cannot reuse prefixes and is routed by load",
-              {{"worker_id", worker.id().value()},
-               {"url", worker.spec().url},
-               {"fix", CachingRemedy(report.engine)},
-               {"docs", log_.docs().To(RunbookOf(TrustCause::kPrefixCachingOff))}});
-  } else {
-    log_.Info("Prefix caching is on again on a worker",
-              {{"worker_id", worker.id().value()}, {"url", worker.spec().url}});
-  }
 }
 
 }  // namespace fathom

@@ -65,7 +65,6 @@ class LoadWatch {
   void Begin(Subject& subject);
   void PublishFacts(Subject& subject);
   void Publish(Subject& subject, EngineReport report);
-  void SayPrefixCaching(Subject& subject, const EngineReport& report);
   uint64_t ContextLengthOf(WorkerId id);
 
   Loop& loop_;

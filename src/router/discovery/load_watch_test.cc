@@ -454,40 +454,20 @@ TEST_F(LoadWatchTest, ForgetsTheReportOfAProcessWhoseSuccessorSaysNothing) {
   EXPECT_TRUE(Becomes([&] { return Report() == nullptr; }));
 }
 
-TEST_F(LoadWatchTest, SaysOnceThatPrefixCachingIsOffAndOnceThatItIsOnAgain) {
-  const auto metrics = [](std::string_view on, int running) {
+// The trust in the worker's ranks follows it, and is logged (TrustKeeper).
+TEST_F(LoadWatchTest, PublishesWhetherPrefixCachingIsOnAndDoesNotLogIt) {
+  const auto metrics = [](std::string_view on) {
     return fmt::format(
-        "vllm:num_requests_running{{engine=\"0\"}} {}\n"
+        "vllm:num_requests_running{{engine=\"0\"}} 1\n"
         "vllm:cache_config_info{{block_size=\"16\",enable_prefix_caching=\"{}\",engine=\"0\"}} 1\n",
-        running, on);
+        on);
   };
-  const auto runs = [](uint32_t running) {
-    return [=](const EngineReport& r) { return r.loads.at(0).running == running; };
-  };
-  Set("/metrics", metrics("True", 1));
+  Set("/metrics", metrics("False"));
   Join();
-  ASSERT_TRUE(Reports(runs(1)));
-  EXPECT_THAT(Logged(), Not(HasSubstr("Prefix caching"))) << "as it should be";
-  Set("/metrics", metrics("False", 2));
-  ASSERT_TRUE(Reports(runs(2)));
-  const std::string off = Logged();
-  EXPECT_THAT(off, HasSubstr("WARN"));
-  EXPECT_THAT(off, HasSubstr("Prefix caching is off on a worker"));
-  EXPECT_THAT(off, HasSubstr("--enable-prefix-caching"));
-  EXPECT_THAT(off, HasSubstr(worker_->spec().url));
-  ASSERT_TRUE(IsAskedAgain("/metrics"));
-  EXPECT_EQ(Logged(), "\n");
-  Set("/metrics", metrics("True", 3));
-  ASSERT_TRUE(Reports(runs(3)));
-  EXPECT_THAT(Logged(), HasSubstr("INFO  Prefix caching is on again"));
-}
-
-TEST_F(LoadWatchTest, SaysHowToTurnTheRadixCacheOn) {
-  Set("/server_info", R"({"page_size":64,"max_total_num_tokens":8192,"disable_radix_cache":true})");
-  Set("/v1/loads", kSglangLoads);
-  Join();
-  ASSERT_TRUE(Reports([](const EngineReport& r) { return !r.loads.empty(); }));
-  EXPECT_THAT(Logged(), HasSubstr("without --disable-radix-cache"));
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.prefix_caching == false; }));
+  Set("/metrics", metrics("True"));
+  ASSERT_TRUE(Reports([](const EngineReport& r) { return r.prefix_caching == true; }));
+  EXPECT_THAT(Logged(), Not(HasSubstr("WARN")));
 }
 
 TEST_F(LoadWatchTest, NoticesThatAnotherEngineAnswersNow) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "codec/event_endpoint.h"
 #include "codec/json.h"
+#include "engine/publisher_flags.h"
 
 namespace fathom {
 namespace {
@@ -77,12 +78,15 @@ Result<uint32_t> RankOf(std::string_view key) {
   return Fail(Blame::kPeer, "'{}' is not a rank from 0 to {}", Shown(key), kMaxEventRanks - 1);
 }
 
+std::string VllmIsSilent() {
+  return fmt::format("vLLM's KV events are off; start it with {}", kVllmPublisherFlags);
+}
+
 // Empty: the engine publishes.
 std::string WhyVllmIsSilent(const Json& entry) {
   const Json* const enabled = entry.Find("enable_kv_cache_events");
   if (enabled != nullptr && enabled->boolean() != nullptr && !*enabled->boolean()) {
-    return "vLLM's KV events are off; start it with --kv-events-config "
-           R"('{"enable_kv_cache_events": true, "publisher": "zmq"}')";
+    return VllmIsSilent();
   }
   const auto publisher = TextMember(entry, "publisher");
   if (publisher && !publisher->empty() && *publisher != "zmq") {
@@ -198,11 +202,10 @@ Result<EventSources> SpreadOverRanks(const SglangBase& base, std::string_view wo
 }
 
 EventSources SglangIsSilent() {
-  return {.sources = {},
-          .problem =
-              "SGLang's KV events are off; start it with --kv-events-config "
-              R"('{"publisher": "zmq", "endpoint": "tcp://*:5557"}')",
-          .off = true};
+  return {
+      .sources = {},
+      .problem = fmt::format("SGLang's KV events are off; start it with {}", kSglangPublisherFlags),
+      .off = true};
 }
 
 Result<EventSources> ReadServerInfo(const Json& info, std::string_view worker_host) {
@@ -238,10 +241,10 @@ Result<EventSources> ParseKvEventSources(std::string_view body, std::string_view
     return Fail(Blame::kPeer, "/kv_event_sources: rank {} is listed twice", twice->rank);
   }
   if (!found.sources.empty()) found.problem.clear();
-  if (found.sources.empty() && found.problem.empty()) {
-    found.problem =
-        "vLLM lists no rank that publishes KV events; the engine may still be "
-        "starting";
+  // Since 0.32 an engine without events lists no rank. It answers only after it has started.
+  if (json->object()->empty()) {
+    found.problem = VllmIsSilent();
+    found.off = true;
   }
   return found;
 }

@@ -53,7 +53,17 @@ TEST(KvEventSources, SaysWhyThereAreNone) {
   EXPECT_EQ(ProblemOf(off).find("vLLM's KV events are off; start it with"), 0u);
   const auto none = ParseKvEventSources(VllmRank("0", R"("publisher":"null")"), "h");
   EXPECT_NE(ProblemOf(none).find("through 'null'"), std::string::npos);
-  EXPECT_NE(ProblemOf(ParseKvEventSources("{}", "h")).find("lists no rank"), std::string::npos);
+}
+
+TEST(KvEventSources, AreNoneAndOffWhenVllmListsNoRank) {
+  const auto found = ParseKvEventSources("{}", "h");
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->sources.empty());
+  EXPECT_TRUE(found->off);
+  EXPECT_EQ(found->problem,
+            "vLLM's KV events are off; start it with --kv-events-config "
+            R"('{"enable_kv_cache_events": true, "publisher": "zmq", "endpoint": "tcp://*:5557", )"
+            R"("replay_endpoint": "tcp://*:5657"}')");
 }
 
 TEST(KvEventSources, KnowsAnEngineThatDialsOut) {

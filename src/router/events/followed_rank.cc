@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "router/events/msgpack_dialect.h"
 
 namespace fathom {
@@ -36,6 +38,12 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       follower_(*this, !replay_.empty()),
       kept_(context.budget) {
   feed_.WatchLag(context.board.lag_after_first_byte);
+  if (!replay_.empty()) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+}
+
+void FollowedRank::Connected() {
+  if (catching_up_) catching_up_->Progress(context_.loop.now());
+  Following(&StreamFollower::Connected);
 }
 
 void FollowedRank::Following(void (StreamFollower::*step)()) {
@@ -57,6 +65,7 @@ void FollowedRank::Message(const ZmqMessage& message) {
 
 void FollowedRank::Live(const NumberedPayload& batch) {
   live_ = true;
+  feed_.Published(context_.loop.now());  // even if it must wait for a replay
   follower_.Live(batch.sequence, batch.payload);
   live_ = false;
   CopyCounts();
@@ -73,7 +82,8 @@ bool FollowedRank::Apply(uint64_t sequence, std::string_view payload) {
     SayUnreadable(batch.error().what);
     return false;
   }
-  if (live_ && batch->timestamp > 0) Stamp(batch->timestamp);
+  feed_.SetReplaying(!live_);
+  Stamp(batch->timestamp, live_);
   feed_.Apply(*batch, context_.loop.now());
   Applied(sequence, *batch);
   return true;
@@ -97,11 +107,12 @@ Task<void> FollowedRank::ApplyRest() {
 
 void FollowedRank::ApplyLarge() {
   const TimePoint now = context_.loop.now();
+  feed_.SetReplaying(!large_live_);
   const LargeBatch::Step step = large_->Advance(feed_, now);
   const EventBatch& head = large_->head();
   if (step == LargeBatch::Step::kMore) return;
   if (step == LargeBatch::Step::kChecked) {
-    if (large_live_ && head.timestamp > 0) Stamp(head.timestamp);
+    Stamp(head.timestamp, large_live_);
     const EventBatch rank_only{.rank = head.rank};
     return feed_.Apply(rank_only, now);
   }
@@ -123,13 +134,17 @@ void FollowedRank::SayUnreadable(std::string_view problem) {
            "engine sends");
 }
 
-void FollowedRank::Stamp(double timestamp) {
+// The age of a live batch by the engine's clock is lag. That of a replayed one is only its age.
+void FollowedRank::Stamp(double timestamp, bool live) {
   using FloatSeconds = std::chrono::duration<double>;
   const FloatSeconds offset =
       std::chrono::system_clock::now().time_since_epoch() - FloatSeconds(timestamp);
   constexpr FloatSeconds kAbsurd(1e6);
-  if (!(std::chrono::abs(offset) < kAbsurd)) return;
-  const auto lag = feed_.Stamped(std::chrono::duration_cast<Duration>(offset), context_.loop.now());
+  if (!(timestamp > 0) || !(std::chrono::abs(offset) < kAbsurd)) return;
+  const auto age = std::chrono::duration_cast<Duration>(offset);
+  const TimePoint now = context_.loop.now();
+  if (!live) return feed_.Published(now - std::max(age, Duration::zero()));
+  const auto lag = feed_.Stamped(age, now);
   if (lag) context_.board.lag_by_timestamp.Observe(*lag);
 }
 
@@ -200,6 +215,7 @@ void FollowedRank::CopyCounts() {
 
 void FollowedRank::Stop() {
   stopped_ = true;
+  catching_up_.reset();
   feed_.Close();
   if (replaying_ != nullptr) replaying_->Stop();
 }
@@ -231,6 +247,7 @@ Task<void> FollowedRank::Repair() {
     auto applying = ApplyRest();
     co_await applying;
   }
+  catching_up_.reset();
 }
 
 // False: the replay broke off, or did not end in time.
@@ -260,6 +277,7 @@ Task<bool> FollowedRank::ReceiveReplay(ZmtpClient& client) {
     CopyCounts();
     auto applying = ApplyRest();
     co_await applying;
+    if (catching_up_) catching_up_->Progress(context_.loop.now());
     deadline = context_.loop.now() + context_.options.replay_timeout;
   }
   co_return false;

@@ -34,7 +34,7 @@ class FollowedRank final : private FollowerActions {
   FollowedRank(IntakeContext& context, const StreamOwner& owner, uint32_t rank, std::string source,
                std::string replay);
 
-  void Connected() { Following(&StreamFollower::Connected); }
+  void Connected();
   // A message of the stream. Precondition: !repairing() && !applying(). While applying(), the
   // message must stay where it is.
   void Message(const ZmqMessage& message);
@@ -66,7 +66,7 @@ class FollowedRank final : private FollowerActions {
   void Applied(uint64_t sequence, const EventBatch& batch);
   void SayUnreadable(std::string_view problem);
   void Following(void (StreamFollower::*step)());
-  void Stamp(double timestamp);
+  void Stamp(double timestamp, bool live);
   void CopyCounts();
   std::optional<uint64_t> MaySay(std::string_view what);
   void SayRestarted();
@@ -75,6 +75,7 @@ class FollowedRank final : private FollowerActions {
 
   IntakeContext& context_;
   const StreamOwner owner_;
+  std::optional<CatchUp::Share> catching_up_;  // until the first replay has ended
   const std::string replay_;
   RankFeed feed_;
   StreamFollower follower_;

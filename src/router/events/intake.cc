@@ -149,7 +149,9 @@ Task<void> Intake::LookAfter(std::shared_ptr<Feed> feed) {
     auto finding = FindSources(context_, feed->owner);
     SourcePlan plan = co_await finding;
     if (feed->gone) co_return;
+    const bool final = plan.final;
     Carry(*feed, std::move(plan));
+    if (final) feed->owner.worker->catch_up.Searched();
     auto probing = ProbeSilentStreams(*feed);
     co_await probing;
     if (feed->gone) co_return;
@@ -232,6 +234,7 @@ void Intake::Follow(Feed& feed, const EventSource& source) {
 
 void Intake::Explain(Feed& feed, NoFeed kind, const std::string& problem) {
   context_.board.SetProblem(feed.owner.worker->id(), {kind, problem});
+  if (kind == NoFeed::kPublisherOff) return;  // its ranks are doubted at once, which is logged
   if (feed.said == problem) return;
   feed.said = problem;
   context_.log.Warn("No KV events from a worker; its cache contents are unknown",

@@ -38,6 +38,7 @@ PollStream::PollStream(IntakeContext& context, const StreamOwner& owner, std::st
       owner_(owner),
       first_(std::move(first)),
       caller_(context.loop, context.resolver, owner.endpoint, [this] { Doubt(); }) {
+  catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
   RankOf(0);  // so that the rank is visible before the first event
 }
 
@@ -81,6 +82,7 @@ Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOw
 Task<void> PollStream::Run() {
   auto beginning = Apply(first_);
   co_await beginning;
+  catching_up_.reset();
   first_.clear();
   const FetchRequest request = Poll(*owner_.worker);
   while (!stopped_) {

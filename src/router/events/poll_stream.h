@@ -58,6 +58,7 @@ class PollStream final : public Stream {
   IntakeContext& context_;
   const StreamOwner owner_;
   std::string first_;
+  std::optional<CatchUp::Share> catching_up_;  // until it is applied
   TrtllmDecoder decoder_;
   std::map<uint32_t, Rank> ranks_;
   RepeatLimit malformed_lines_;

@@ -54,8 +54,15 @@ void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
     }
   }
   FlushRemovals();
-  status_->last_event.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  if (!replaying_) Published(now);
   CopyCounts();
+}
+
+void RankFeed::Published(TimePoint when) {
+  const int64_t at = when.time_since_epoch().count();
+  const int64_t before = status_->last_event.load(std::memory_order_relaxed);
+  if (before != 0 && before >= at) return;
+  status_->last_event.store(at, std::memory_order_relaxed);
 }
 
 void RankFeed::Apply(const StoredEvent& event, TimePoint now) {
@@ -226,9 +233,21 @@ void RankFeed::CopyCounts() {
   status_->orphans.Set(c.orphans.value());
   status_->cache_parts.Set(c.lanes.value());
   status_->unsupported_groups.Set(c.unsupported_groups.value());
+  CountLive();
   if (seen_ == nullptr) return;
   seen_->witness.Pulse({.removed = status_->removed_blocks.Get() + status_->unknown_removed.Get(),
                         .lives = status_->resets.Get() + status_->clears.Get()});
+}
+
+void RankFeed::CountLive() {
+  const uint64_t stored = status_->stored_blocks.Get();
+  const uint64_t removed = status_->removed_blocks.Get() + status_->unknown_removed.Get();
+  if (!replaying_) {
+    status_->live_stored.Add(stored - counted_stored_);
+    status_->live_removed.Add(removed - counted_removed_);
+  }
+  counted_stored_ = stored;
+  counted_removed_ = removed;
 }
 
 }  // namespace fathom

@@ -45,6 +45,12 @@ class RankFeed {
   // agreement.
   void Tick(TimePoint now);
 
+  // What is applied next comes from a replay, or from the live stream again: only live events are
+  // the engine's present traffic.
+  void SetReplaying(bool replaying) { replaying_ = replaying; }
+  // A batch was published at that time. Live batches are taken to be published as they are applied.
+  void Published(TimePoint when);
+
   FeedStatus& status() { return *status_; }
   // Notes the age of a batch by the engine's clock. Returns the part of it that is lag, if the rank
   // is routable.
@@ -62,6 +68,7 @@ class RankFeed {
   uint32_t rank() const { return status_->dp_rank.load(std::memory_order_relaxed); }
   void CloseHoldings();
   void CopyCounts();
+  void CountLive();
   void Compare(const StoredEvent& event, TimePoint now);
   void FlushRemovals();
 
@@ -73,6 +80,9 @@ class RankFeed {
   Rank* seen_ = nullptr;  // the rank that requests see; null: not routable
   Histogram* lag_ = nullptr;
   bool closed_ = false;
+  bool replaying_ = false;
+  uint64_t counted_stored_ = 0;   // at the last CountLive()
+  uint64_t counted_removed_ = 0;  // likewise
   static constexpr uint32_t kOthersInARow = 16;
   std::optional<BlockShape> shape_;         // of the events since the rank was last cleared
   uint32_t shape_group_ = 0;                // of the event that set `shape_`

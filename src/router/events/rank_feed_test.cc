@@ -142,6 +142,30 @@ TEST_F(RankFeedTest, LeavesTheIndexAtTheNextTickWhenItsWorkerIsRefused) {
   EXPECT_EQ(trust().cause, TrustCause::kBlockSizeConflict);
 }
 
+// What a replay brings happened before: it is indexed, and is no traffic.
+TEST_F(RankFeedTest, KeepsReplaysApartFromWhatTheEngineDoesNow) {
+  Start({});
+  feed_->SetReplaying(true);
+  feed_->Published(kNow - std::chrono::hours(1));
+  Store(16, 100);
+  Store(16, 200);
+  Apply(RemovedEvent{.hashes = {200}});
+  EXPECT_EQ(Depth(16, 100), 16u);
+  EXPECT_EQ(status_->stored_blocks.Get(), 2u);
+  EXPECT_EQ(status_->live_stored.Get(), 0u);
+  EXPECT_EQ(status_->live_removed.Get(), 0u);
+  const auto age = [&] { return (kNow - TimePoint(Duration(status_->last_event.load()))); };
+  EXPECT_EQ(age(), std::chrono::hours(1));
+  feed_->SetReplaying(false);
+  Store(16, 300);
+  Apply(RemovedEvent{.hashes = {300, 999}});
+  EXPECT_EQ(status_->live_stored.Get(), 1u);
+  EXPECT_EQ(status_->live_removed.Get(), 2u);
+  EXPECT_EQ(age(), Duration::zero());
+  feed_->Published(kNow - std::chrono::hours(2));  // a gap is repaired
+  EXPECT_EQ(age(), Duration::zero());
+}
+
 TEST_F(RankFeedTest, LeavesTheIndexAtOnceWhenItIsClosed) {
   Start({});
   Store(16, 1000);

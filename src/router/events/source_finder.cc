@@ -126,6 +126,8 @@ Task<SourcePlan> FindSources(IntakeContext& context, const StreamOwner& owner) {
   }
   if (!spec.kv_events && !report.reached) co_return plan;
   if (!spec.kv_events) {
+    // An engine that is polled answers late if it has no events, and then there is no replay.
+    owner.worker->catch_up.Searched();
     auto polling = PollStream::Ask(context, owner);
     auto polled = co_await polling;
     if (polled && Trim(*polled).starts_with('[')) {

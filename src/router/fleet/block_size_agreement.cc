@@ -595,7 +595,9 @@ Trust BlockSizeAgreement::TrustOf(WorkerId id, uint32_t rank) const {
   if (peer == nullptr) return {};
   const auto found = peer->ranks.find(rank);
   if (found != peer->ranks.end()) return found->second.trust;
-  return TrustNow(*peer, {});
+  Trust trust = TrustNow(*peer, {});
+  if (!peer->ranks.empty()) trust.since = peer->ranks.begin()->second.trust.since;
+  return trust;
 }
 
 const BlockSizeAgreement::Counts& BlockSizeAgreement::MismatchesOf(WorkerId id) const {

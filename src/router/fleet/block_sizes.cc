@@ -199,6 +199,10 @@ void BlockSizes::Collect(const FleetSnapshot& fleet, Exposition& out) const {
   const std::lock_guard lock(mutex_);
   for (const Member& member : fleet.members()) {
     const Worker& worker = *member.worker;
+    // A rank whose size is known has its counter from the start: increase() does not see the first
+    // value of a series.
+    BlockSizeAgreement::Counts mismatches = agreement_.MismatchesOf(worker.id());
+    const uint32_t expected = agreement_.ExpectedOf(worker.id());
     worker.ranks.ForEach([&](const Rank& rank) {
       const BlockSizeAgreement::Known known = agreement_.SizeOf(worker.id(), rank.number);
       if (known.source == SizeSource::kNone) return;
@@ -207,8 +211,9 @@ void BlockSizes::Collect(const FleetSnapshot& fleet, Exposition& out) const {
                {"dp_rank", std::to_string(rank.number)},
                {"source", std::string(Name(known.source))}},
               known.size);
+      mismatches.try_emplace({expected, known.size}, 0);
     });
-    for (const auto& [sizes, count] : agreement_.MismatchesOf(worker.id())) {
+    for (const auto& [sizes, count] : mismatches) {
       out.Add(Metric("kv_router_block_size_mismatch_total"),
               {{"worker", worker.id_text()},
                {"configured", std::to_string(sizes.first)},

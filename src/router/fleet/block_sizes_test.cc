@@ -96,6 +96,28 @@ TEST_F(BlockSizesTest, ExcludeWhoDisagreesLaterAndCountIt) {
             std::string::npos);
 }
 
+TEST_F(BlockSizesTest, CountMismatchesOfEveryKnownRankFromZero) {
+  Start({.configured = 16});
+  const auto count = [this](const Worker& worker, uint32_t reported) {
+    const std::string series = "kv_router_block_size_mismatch_total{worker=\"" + worker.id_text() +
+                               "\",configured=\"16\",reported=\"" + std::to_string(reported) +
+                               "\"} ";
+    const std::string metrics = Metrics();
+    const size_t at = metrics.find(series);
+    return at == std::string::npos ? -1 : std::stoi(metrics.substr(at + series.size()));
+  };
+  const auto same = Join("http://a:1", 16);
+  const auto other = Join("http://b:1", 32);
+  const auto unknown = Join("http://c:1", 0);
+  sizes_->Tick(kNow, false);
+  EXPECT_EQ(count(*same, 16), 0);
+  EXPECT_EQ(count(*other, 32), 0) << "nothing was stored yet";
+  EXPECT_EQ(count(*unknown, 16), 0) << "as configured";
+  sizes_->CountMismatch(*other, 32);
+  EXPECT_EQ(count(*other, 32), 1);
+  EXPECT_EQ(count(*same, 16), 0);
+}
+
 TEST_F(BlockSizesTest, PriceARankByLoadWhoseEventsDoNotMatchTheSetting) {
   Start({.configured = 16});
   const auto worker = Join("http://a:1", 0);

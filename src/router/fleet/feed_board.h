@@ -95,10 +95,16 @@ struct FeedStatus {
   FATHOM_FEED_NUMBERS(FATHOM_FEED_FIELD)
 #undef FATHOM_FEED_FIELD
 
+  // Of stored_blocks, and of removed_blocks and unknown_removed: what the engine does now. The rest
+  // came in replays, and may be hours old.
+  FeedNumber live_stored;
+  FeedNumber live_removed;
+
   std::atomic<bool> connected{false};
   std::atomic<FeedReach> reach{FeedReach::kUnknown};
   std::atomic<int64_t> last_sequence{-1};  // of the last applied batch
-  std::atomic<int64_t> last_event{0};      // steady clock, nanoseconds; 0: never
+  // When the last batch was published, as far as is known: steady clock, nanoseconds; 0: never.
+  std::atomic<int64_t> last_event{0};
 };
 
 // Why a worker has no stream to follow.

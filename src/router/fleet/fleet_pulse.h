@@ -16,6 +16,9 @@ namespace fathom {
 struct FleetPulse {
   std::atomic<uint64_t> layout{0};    // ranks, and what engines report about themselves
   std::atomic<uint64_t> breakers{0};  // a worker's circuit breaker has opened or closed
+  // When a first replay last made progress, on any worker (nanoseconds of the steady clock; 0:
+  // never). A hint: relaxed, pairs with nothing.
+  std::atomic<int64_t> catch_up{0};
 
   static void Raise(const std::shared_ptr<FleetPulse>& pulse) {
     if (pulse) pulse->layout.fetch_add(1, std::memory_order_release);

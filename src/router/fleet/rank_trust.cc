@@ -23,7 +23,7 @@ void RankTrust::Hear(const RankFacts& facts, TimePoint now) {
   silence_.Heard(facts.batches);
   reuse_.Reported(facts.prefix_caching);
   gap_.Heard(facts.lost, facts.gaps, facts.repaired, now);
-  churn_.Heard(facts.stored, facts.pulse.removed, facts.held, now);
+  churn_.Heard(facts.stored, facts.removed, facts.held, now);
   if (facts.preemptions > preemptions_) preempted_ = now;
   preemptions_ = facts.preemptions;
 }
@@ -68,6 +68,7 @@ RankTrust::Finding RankTrust::Find(const TrustRules& rules, const RankFacts& fac
   const auto drift = predictions_.Look();
   const auto churn = churn_.Look(now);
   if (unused) return {TrustCause::kPrefixCachingOff, *unused};
+  if (facts.publisher_off) return {TrustCause::kNoEvents, Silence{.reported = true}};
   if (silence) return {TrustCause::kNoEvents, *silence};
   if (difference) return {TrustCause::kTokensDiffer, *difference};
   if (facts.unknown_groups > 0) {
@@ -113,10 +114,12 @@ Judgement RankTrust::Judge(const TrustRules& rules, const RankFacts& facts, Time
     judgement.evidence = std::move(finding.evidence);
   }
   Trust& trust = judgement.trust;
-  if (trust.state == trust_.state && trust.cause == trust_.cause) {
-    trust.since = trust_.since;
+  if (trust.since == TimePoint{}) trust.since = now;
+  if (trust_ && trust.state == trust_->state && trust.cause == trust_->cause) {
+    trust.since = trust_->since;
   } else {
-    if (trust_.state != TrustState::kProbing) trust.since = std::max(trust.since, now);
+    const bool was_judged = trust_ && trust_->state != TrustState::kProbing;
+    if (was_judged) trust.since = std::max(trust.since, now);
     waste_.Change(now);
   }
   trust_ = trust;

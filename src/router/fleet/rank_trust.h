@@ -50,11 +50,13 @@ struct RankFacts {
   Trust agreed;  // by block sizes and health
   std::optional<bool> prefix_caching;
   uint64_t preemptions = 0;
+  bool publisher_off = false;  // the engine reports that it publishes no events
   // Of its event stream.
   uint64_t batches = 0;
-  uint64_t stored = 0;
-  uint64_t held = 0;  // blocks, now
-  uint64_t lost = 0;  // batches
+  uint64_t stored = 0;   // blocks, without replays
+  uint64_t removed = 0;  // likewise
+  uint64_t held = 0;     // blocks, now
+  uint64_t lost = 0;     // batches
   uint64_t gaps = 0;
   uint64_t repaired = 0;
   uint64_t unknown_groups = 0;
@@ -118,7 +120,7 @@ class RankTrust {
   uint64_t preemptions_ = 0;
   std::optional<TimePoint> preempted_;  // when the count last grew
   uint64_t lives_ = 0;
-  Trust trust_;
+  std::optional<Trust> trust_;  // of the last judgement
 };
 
 }  // namespace fathom

@@ -16,6 +16,7 @@ struct Silence {
   uint64_t requests = 0;  // that should have stored blocks
   Duration over{};
   bool heard_before = false;
+  bool reported = false;  // by the engine itself: it publishes nothing
 };
 
 // prefix_caching_off

@@ -29,7 +29,8 @@ RankFacts FactsOf(const Worker& worker, const Rank& rank, const FeedStatus* feed
                   .pulse = rank.witness.pulse()};
   if (feed == nullptr) return facts;
   facts.batches = feed->batches.Get();
-  facts.stored = feed->stored_blocks.Get();
+  facts.stored = feed->live_stored.Get();
+  facts.removed = feed->live_removed.Get();
   facts.held = feed->blocks.Get();
   facts.lost = feed->lost_batches.Get();
   facts.gaps = feed->gaps.Get();
@@ -99,6 +100,9 @@ void TrustKeeper::Look(const Member& member, Rank& rank, const FeedStatus* feed,
   }
   RankFacts facts = FactsOf(worker, rank, feed);
   facts.agreed = entry.agreed;
+  const FeedBoard::Problem problem =
+      feed == nullptr ? feeds_.ProblemOf(worker.id()) : FeedBoard::Problem();
+  facts.publisher_off = problem.kind == NoFeed::kPublisherOff;
   Judgement judgement = rank.witness.Judge(rules_, facts, now);
   const Trust& was = entry.standing.trust;
   const bool changed = was.state != judgement.trust.state || was.cause != judgement.trust.cause;
@@ -110,10 +114,9 @@ void TrustKeeper::Look(const Member& member, Rank& rank, const FeedStatus* feed,
   }
   Standing next{.trust = judgement.trust, .credit = judgement.credit, .cost = judgement.cost};
   if (IsOurs(judgement.trust)) {
-    next.words = WordsOf(judgement.evidence, {.engine = worker.report.engine(),
-                                              .feed = feed,
-                                              .problem = feeds_.ProblemOf(worker.id()),
-                                              .pieces = &pieces_});
+    next.words = WordsOf(
+        judgement.evidence,
+        {.engine = worker.report.engine(), .feed = feed, .problem = problem, .pieces = &pieces_});
   }
   if (changed) Change(entry, member, rank.number, next, now);
   entry.standing = std::move(next);

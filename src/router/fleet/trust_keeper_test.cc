@@ -117,6 +117,38 @@ TEST_F(TrustKeeperTest, RepeatsWhatIsAgreedWhileAllIsWell) {
   EXPECT_TRUE(keeper_->AllDoubted().empty());
 }
 
+TEST_F(TrustKeeperTest, KnowsSinceWhenARankIsProbed) {
+  Pass(minutes(5));
+  const TimePoint joined = now_;
+  auto worker = *fleet_.Add({.url = "http://a:1"});
+  sizes_->Join(worker, now_);
+  EXPECT_EQ(StandingOf(*worker).trust.since, joined);
+  EXPECT_EQ(keeper_->StandingOf(worker->id(), 3).trust.since, joined) << "of a rank not known yet";
+  Pass(minutes(1));
+  EXPECT_EQ(StandingOf(*worker).trust.state, TrustState::kProbing);
+  EXPECT_EQ(StandingOf(*worker).trust.since, joined);
+}
+
+// A router that has just started hears hours of stores and removals within a second.
+TEST_F(TrustKeeperTest, DoesNotTakeAReplayForChurn) {
+  const auto worker = Join("http://a:1");
+  const auto feed = Follow(*worker);
+  feed->stored_blocks.Set(200'000);
+  feed->removed_blocks.Set(100'000);
+  worker->ranks.only().witness.Pulse({.removed = 100'000, .lives = 0});
+  Tick();
+  Logged();
+  feed->live_stored.Set(60);
+  feed->live_removed.Set(60);
+  for (uint32_t i = 0; i < ChurnWatch::kRequests; ++i) {
+    worker->ranks.only().witness.Returned(100, 0, now_);
+  }
+  Pass(seconds(60));
+  EXPECT_EQ(CauseOf(*worker), TrustCause::kChurn);
+  const std::string evidence = StandingOf(*worker).words.evidence;
+  EXPECT_THAT(evidence, HasSubstr("; 60 blocks stored per minute, 60 removed;")) << evidence;
+}
+
 TEST_F(TrustKeeperTest, SaysOnceWhatChangedWithCauseEvidenceCostAndFix) {
   const auto worker = Join("http://a:1");
   const auto feed = Follow(*worker);
@@ -244,13 +276,30 @@ TEST_F(TrustKeeperTest, SaysWhyAnEngineIsSilent) {
   Rank& rank = worker->ranks.only();
   Tick();
   Logged();
-  board_.SetProblem(worker->id(), {.kind = NoFeed::kPublisherOff, .text = "null"});
+  board_.SetProblem(worker->id(), {.kind = NoFeed::kDialsOut, .text = "bind it"});
   for (uint64_t i = 0; i < SilenceWatch::kRequests; ++i) {
     rank.witness.Served({.has_block = true}, now_);
   }
   Pass(seconds(5));
   EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is doubted: no_events"),
-                              HasSubstr("publisher is off"), HasSubstr("--kv-events-config")));
+                              HasSubstr("instead of binding it"), HasSubstr("bind it")));
+  const auto feed = Follow(*worker);
+  Tick();
+  EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is trusted again"), HasSubstr("was=no_events")));
+}
+
+// The engine itself says that there will be none, so no request is needed to find out.
+TEST_F(TrustKeeperTest, DoubtsARankAtOnceWhosePublisherIsOff) {
+  const auto worker = Join("http://a:1");
+  Tick();
+  Logged();
+  board_.SetProblem(worker->id(), {.kind = NoFeed::kPublisherOff, .text = "off"});
+  Tick();
+  EXPECT_EQ(CauseOf(*worker), TrustCause::kNoEvents);
+  EXPECT_EQ(StandingOf(*worker).words.evidence, "the engine reports that its publisher is off");
+  EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is doubted: no_events"),
+                              HasSubstr("enable_kv_cache_events"), HasSubstr("replay_endpoint")));
+  board_.SetProblem(worker->id(), {});
   const auto feed = Follow(*worker);
   Tick();
   EXPECT_THAT(Logged(), AllOf(HasSubstr("A rank is trusted again"), HasSubstr("was=no_events")));

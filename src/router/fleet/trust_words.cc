@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "engine/publisher_flags.h"
+
 namespace fathom {
 namespace {
 
@@ -30,12 +32,16 @@ std::string_view Say(const InTheirWords& words, EngineKind engine) {
 }
 
 constexpr InTheirWords kPublish = {
-    R"(start vLLM with --kv-events-config '{"enable_kv_cache_events": true, "publisher": "zmq", "endpoint": "tcp://*:5557"}')",
-    R"(start SGLang with --kv-events-config '{"publisher": "zmq", "endpoint": "tcp://*:5557"}')",
-    "set kv_cache_config: {enable_block_reuse: true, event_buffer_max_size: 16384} in "
-    "TensorRT-LLM's --config",
+    kVllmPublisherFlags, kSglangPublisherFlags,
+    "kv_cache_config: {enable_block_reuse: true, event_buffer_max_size: 16384} in TensorRT-LLM's "
+    "--config",
     "turn on the engine's KV events (--kv-events-config in vLLM and SGLang, "
     "event_buffer_max_size in TensorRT-LLM)"};
+
+std::string HowToPublish(EngineKind engine) {
+  constexpr InTheirWords kVerb = {"start vLLM with ", "start SGLang with ", "set ", ""};
+  return fmt::format("{}{}", Say(kVerb, engine), Say(kPublish, engine));
+}
 
 constexpr InTheirWords kCaching = {
     "start vLLM without --no-enable-prefix-caching", "start SGLang without --disable-radix-cache",
@@ -95,11 +101,12 @@ std::string_view Requests(PromptSpace space) {
 // --- no_events: at which step does it fail?
 
 TrustWords SilentBecause(const TrustScene& scene) {
-  const std::string fix(Say(kPublish, scene.engine));
+  const std::string fix = HowToPublish(scene.engine);
   if (scene.feed == nullptr) {
     switch (scene.problem.kind) {
-      case NoFeed::kPublisherOff:
-        return {"the engine reports that its publisher is off", fix};
+      case NoFeed::kPublisherOff:  // its report came from a page of one engine alone
+        return {"the engine reports that its publisher is off",
+                scene.engine == EngineKind::kUnknown ? scene.problem.text : fix};
       case NoFeed::kDialsOut:
         return {"the engine connects its publisher to an address instead of binding it",
                 scene.problem.text};
@@ -151,6 +158,7 @@ class Explainer {
 
   TrustWords operator()(const Silence& e) const {
     TrustWords words = SilentBecause(scene_);
+    if (e.reported) return words;
     words.evidence = fmt::format(
         "{} requests that must leave blocks in its cache over {:.0f} s, but {} KV event arrived; "
         "{}",

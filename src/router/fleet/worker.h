@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "metrics/counter.h"
+#include "router/fleet/catch_up.h"
 #include "router/fleet/circuit_breaker.h"
 #include "router/fleet/rank.h"
 #include "router/fleet/usage_habit.h"
@@ -46,6 +47,7 @@ class Worker {
       : ranks(pulse),
         breaker(breaker_options.failures, breaker_options.open_for, pulse),
         report(pulse),
+        catch_up(pulse),
         spec_(std::move(spec)),
         id_(WorkerId::OfUrl(spec_.url)),
         id_text_(std::to_string(id_.value())) {}
@@ -59,6 +61,7 @@ class Worker {
   CircuitBreaker breaker;
   WorkerReport report;  // what its engine reports
   UsageHabits usage;    // when its streams report usage
+  CatchUp catch_up;     // whether the index has its blocks by now
 
   Counter requests;        // sent to it
   Counter failures;        // connection refused or broken, no answer in time, 5xx

@@ -67,12 +67,8 @@ void WriteDepth(JsonWriter& w, const CacheReader::Found* found) {
   static const CacheReader::Found kNothing;
   const CacheReader::Found& depth = found != nullptr ? *found : kNothing;
   w.Key("cached_tokens").Unsigned(depth.tokens[0]);
-  // In this tier or a faster one.
-  w.Key("tiers").BeginObject();
-  for (size_t tier = 0; tier < kTiers; ++tier) {
-    w.Key(Name(static_cast<Tier>(tier))).Unsigned(depth.tokens[tier]);
-  }
-  w.EndObject();
+  w.Key("tiers");
+  WriteTiers(w, depth.tokens);
 }
 
 void WriteFeed(JsonWriter& w, const FeedStatus& feed, const FleetSnapshot& fleet) {

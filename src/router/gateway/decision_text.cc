@@ -23,11 +23,8 @@ void WriteRank(JsonWriter& w, const RankView& rank, const Price& price,
   member != nullptr ? w.String(member->worker->spec().url) : w.Null();
   w.Key("cost").Number(price.cost);
   w.Key("cached_tokens").Unsigned(rank.cached[0]);
-  w.Key("cached_tiers").BeginObject();
-  for (size_t tier = 0; tier < kTiers; ++tier) {
-    w.Key(Name(static_cast<Tier>(tier))).Unsigned(rank.cached[tier]);
-  }
-  w.EndObject();
+  w.Key("cached_tiers");
+  WriteTiers(w, rank.cached);
   w.Key("block_size");
   rank.block_size == 0 ? w.Null() : w.Unsigned(rank.block_size);
   w.Key("believed_tokens").Unsigned(rank.believed).Key("shared_tokens").Unsigned(rank.shared);

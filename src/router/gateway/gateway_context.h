@@ -67,6 +67,7 @@ struct GatewayOptions {
   bool routing_headers = true;
   Duration dispatch_timeout = std::chrono::seconds(60);  // in the dispatch queue
   Duration fleet_wait = std::chrono::seconds(10);        // for workers whose first probe is pending
+  Duration replay_wait{};  // for replays of workers that have just joined
   SteeringOptions steering;
   Duration tokenize_timeout = std::chrono::milliseconds(250);
   size_t tokenize_cache_bytes = size_t{64} << 20;

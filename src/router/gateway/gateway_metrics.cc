@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
 constexpr const MetricFamily& kRelayed = Metric("fathom_relay_bytes_total");
 constexpr const MetricFamily& kRejected = Metric("fathom_requests_rejected_total");
 constexpr const MetricFamily& kDecisions = Metric("kv_router_decisions_total");
+constexpr const MetricFamily& kReplayWaits = Metric("kv_router_replay_waits_total");
 constexpr const MetricFamily& kErrors = Metric("kv_router_prediction_error_tokens");
 constexpr const MetricFamily& kStages = Metric("kv_router_decision_stage_seconds");
 
@@ -90,6 +91,8 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       queued(registry.AddCounter(Metric("kv_router_queued_total"))),
       queue_timeouts(registry.AddCounter(Metric("kv_router_queue_timeouts_total"))),
       queue_wait(registry.AddHistogram(Metric("kv_router_queue_wait_seconds"), kDurations)),
+      replays_awaited(registry.AddCounter(kReplayWaits, {{"ended", "caught_up"}})),
+      replays_missed(registry.AddCounter(kReplayWaits, {{"ended", "timeout"}})),
       usage_asked(registry.AddCounter(Metric("kv_router_usage_asked_total"))),
       usage_seen(registry.AddCounter(Metric("kv_router_usage_seen_total"))),
       registry_(registry),

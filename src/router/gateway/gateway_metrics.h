@@ -60,6 +60,8 @@ class GatewayMetrics {
   Counter& queued;
   Counter& queue_timeouts;
   Histogram& queue_wait;
+  Counter& replays_awaited;
+  Counter& replays_missed;
   Counter& usage_asked;
   Counter& usage_seen;
 

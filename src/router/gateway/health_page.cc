@@ -58,7 +58,9 @@ void WriteRank(JsonWriter& w, const GatewayContext& context, const Member& membe
   const int64_t heard = feed == nullptr ? 0 : feed->last_event.load(std::memory_order_relaxed);
   w.BeginObject().Key("rank").Unsigned(rank).Key("trust").String(Name(standing.trust.state));
   WriteText(w, "cause", Name(standing.trust.cause));
-  w.Key("since").String(WallTime(standing.trust.since));
+  w.Key("since");  // null: the worker was added just now
+  const TimePoint since = standing.trust.since;
+  since == TimePoint{} ? w.Null() : w.String(WallTime(since));
   WriteText(w, "evidence", ill ? member.cause : standing.words.evidence);
   WriteText(w, "fix", standing.words.fix);
   WriteText(w, "docs", context.log.docs().To(RunbookOf(standing.trust.cause)));

@@ -204,9 +204,34 @@ Steering::Choice Selection::Preview(bool& would_wait) {
   return would_wait ? Decide(Steering::Patience::kMustDecide) : choice;
 }
 
+// Whether the index still lacks what a worker of this model has just begun to replay.
+bool Selection::AwaitsReplays() const {
+  const Duration patience = context_.options.replay_wait;
+  const TimePoint now = loop_.now();
+  if (!CatchUp::AwaitedInFleet(fleet_->pulse(), now, patience)) return false;
+  return std::ranges::any_of(fleet_->Serving(fields_.model), [&](const Member* member) {
+    return member->worker->catch_up.Awaited(now, patience);
+  });
+}
+
+// A prefix that is prefilled again costs more than this wait (docs/tuning.md has the numbers).
+Task<void> Selection::AwaitReplays(TimePoint give_up_at) {
+  constexpr Duration kLook = std::chrono::milliseconds(5);
+  const TimePoint deadline = std::min(give_up_at, loop_.now() + context_.options.replay_wait);
+  while (AwaitsReplays() && loop_.now() < deadline && !cancelled_) co_await loop_.Sleep(kLook);
+  fleet_ = router_.fleet.Get();
+  (AwaitsReplays() ? context_.metrics.replays_missed : context_.metrics.replays_awaited).Add();
+}
+
 Task<Worker*> Selection::SelectByPrompt(TimePoint give_up_at) {
   cached_tokens_.reset();
   names_rank_ = false;
+  const bool by_index = context_.cache_index != nullptr && prompt_.from != TokensFrom::kNone;
+  if (by_index && tried_.empty() && AwaitsReplays()) {
+    auto awaiting_replays = AwaitReplays(give_up_at);
+    co_await awaiting_replays;
+    if (cancelled_) co_return nullptr;
+  }
   // A retry does not wait again, because it was ahead of those that wait now.
   const bool may_wait = context_.steering.options.queue_threshold > 0 && tried_.empty();
   if (!may_wait || !context_.dispatch.Waiting(fields_.model)) {

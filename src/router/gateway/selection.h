@@ -1,9 +1,10 @@
 // Which worker, and which of its ranks, gets this request next?
 //
-// In the modes that use the prompt: tokens first (bounded by --tokenize-timeout), then a decision
-// with the state at that moment, or a place in the dispatch queue until a rank has room. The chosen
-// rank's load is reserved until Release(). In the other modes a worker is selected by turn, at
-// random or by load, and nothing is reserved.
+// In the modes that use the prompt: tokens first (bounded by --tokenize-timeout), then, just after
+// a worker has joined, its replay of KV events (bounded by --kv-events-replay-wait), then a
+// decision with the state at that moment, or a place in the dispatch queue until a rank has room.
+// The chosen rank's load is reserved until Release(). In the other modes a worker is selected by
+// turn, at random or by load, and nothing is reserved.
 //
 //   Select...  for this request: waits if it must, and reserves the load
 //   Decide     among the ranks as they are now: no waiting, nothing is reserved
@@ -91,6 +92,8 @@ class Selection {
   void OnUsage(const EngineUsage& usage) { usage_ = usage; }
 
  private:
+  bool AwaitsReplays() const;
+  Task<void> AwaitReplays(TimePoint give_up_at);
   bool FindEligible();
   Roster& FindRoster();
   bool NarrowToSession();

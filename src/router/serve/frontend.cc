@@ -132,6 +132,7 @@ GatewayOptions GatewayOptionsOf(const Settings& s) {
   o.dispatch_timeout = s.Time("router-queue-timeout");
   // Longer than --block-size-wait, so that requests are not refused just before it ends.
   o.fleet_wait = s.Time("block-size-wait") + std::chrono::seconds(1);
+  o.replay_wait = s.Time("kv-events-replay-wait");
   o.tokenize_timeout = s.Time("tokenize-timeout");
   o.tokenize_cache_bytes = s.Bytes("tokenize-cache-bytes");
   o.tokenize_threads = TokenizeThreadsOf(s);
