@@ -6,7 +6,8 @@ import json
 import time
 import urllib.request
 
-from _rig import DIRECT, ROOT, Failed, Rig, fetch, parse_arguments, print_table, run_main, save
+from _rig import (DIRECT, FATHOM, ROOT, Failed, Rig, answers, fetch, free_port, parse_arguments, print_table,
+                  run_main, save)
 
 BLOCK = 16
 PREFIXES = (2048, 8192, 32768)  # tokens
@@ -26,20 +27,22 @@ def fill(url, blocks, per_prompt):
         post(f"{url}/v1/completions", {"model": "mock-model", "prompt": prompt, "max_tokens": 1})
 
 
-def feed_of(router):
-    """Blocks that the index has, and whether a replay has begun."""
+def indexed_blocks(router):
     ranks = json.loads(fetch(f"{router}/debug/index"))["ranks"]
-    return (ranks[0]["blocks"], ranks[0]["replays"]) if ranks else (0, 0)
+    return ranks[0]["blocks"] if ranks else 0
 
 
 def replay_seconds(rig, engine, blocks):
     """From the moment that a running router gets the worker until the index has its blocks."""
-    process, router = rig.fathom(None, [], "--block-size-wait", "0s")
+    port = free_port()
+    router = f"http://127.0.0.1:{port}"
+    process = rig.start("fathom", [FATHOM, "serve", "--port", port], None)
+    process.wait(lambda: answers(f"{router}/live"), "status 200 of /live")
     begun = time.monotonic()
     post(f"{router}/workers", {"url": engine})
-    while feed_of(router)[0] < blocks:
+    while (indexed := indexed_blocks(router)) < blocks:
         if time.monotonic() - begun > 120:
-            raise Failed(f"the index has {feed_of(router)[0]} of {blocks} blocks after two minutes")
+            raise Failed(f"the index has {indexed} of {blocks} blocks after two minutes")
         time.sleep(0.002)
     seconds = time.monotonic() - begun
     process.stop()
