@@ -295,6 +295,16 @@ def test_a_fleet_that_fails_passes_its_error_on(mock, serve):
     assert busy.chat().status == 503
 
 
+def test_a_fleet_that_is_busy_passes_its_error_on_also_when_no_retry_is_left(mock, serve):
+    """Ten retries are a reserve; then the budget is empty."""
+    workers = [mock(busy=True), mock(busy=True)]
+    own = wire.chat(workers[0].port).body
+    router = serve("--retry-budget", 0, workers=workers)
+    answers = [router.chat() for _ in range(15)]
+    assert {(answer.status, answer.body) for answer in answers} == {(503, own)}
+    assert router.metric("fathom_retries_denied_total") == 5
+
+
 def test_a_fleet_that_is_down_gives_no_address_away(mock, serve):
     workers = [mock(), mock()]
     router = serve(workers=workers)

@@ -39,6 +39,8 @@ void EndReader::OnLeaf(std::string_view value) {
 }
 
 void EndReader::OnCompletionLeaf(std::string_view value) {
+  // An answer may have a list of all its token ids.
+  if (!value.starts_with('"') && !value.starts_with('4')) return;
   if (At({"choices", "finish_reason"}) || At({"choices", "finish_reason", "type"}) ||
       At({"meta_info", "finish_reason", "type"})) {
     aborted_ = aborted_ || value == kAborted;
