@@ -116,6 +116,8 @@ void AddVllmMembers(const Json& message, std::string_view role, TemplateDict& ou
   if (role == "tool") Copy(message, "tool_call_id", out);
   const Json* const name = message.Find("name");
   if (name != nullptr && name->string() != nullptr) Copy(message, "name", out);
+  const Json* const task = message.Find("task");
+  if (task != nullptr && task->string() != nullptr) Copy(message, "task", out);
   if (role == "developer") CopyOrNone(message, {"tools"}, out);
   AddThoughts(out);
 }
@@ -191,6 +193,8 @@ constexpr ChatRules kVllmRules = {.separator = "\n",
                                   .kwargs_say_effort = false,
                                   .lowers_roles = false,
                                   .final_assistant_becomes_user = false,
+                                  .folds_developer = true,
+                                  .drops_billing_line = true,
                                   .thinking_switch = "enable_thinking",
                                   .add_members = AddVllmMembers,
                                   .tool = VllmTool};
@@ -206,6 +210,8 @@ constexpr ChatRules kSglangRules = {.separator = " ",
                                     .kwargs_say_effort = true,
                                     .lowers_roles = true,
                                     .final_assistant_becomes_user = true,
+                                    .folds_developer = false,
+                                    .drops_billing_line = false,
                                     .thinking_switch = "thinking",
                                     .add_members = AddSglangMembers,
                                     .tool = SglangTool};
@@ -221,6 +227,8 @@ constexpr ChatRules kTrtllmRules = {.separator = "\n",
                                     .kwargs_say_effort = false,
                                     .lowers_roles = false,
                                     .final_assistant_becomes_user = false,
+                                    .folds_developer = false,
+                                    .drops_billing_line = false,
                                     .thinking_switch = "",
                                     .add_members = AddTrtllmMembers,
                                     .tool = TrtllmTool};

@@ -27,6 +27,8 @@ struct ChatRules {
   bool kwargs_say_effort;             // reasoning_effort among them beats the request's own
   bool lowers_roles;                  // "User" is "user"
   bool final_assistant_becomes_user;  // and is continued only if that is asked for
+  bool folds_developer;               // into "system", where the template does not know the word
+  bool drops_billing_line;            // the first line of a system text, if it is Claude Code's
   std::string_view thinking_switch;   // set by reasoning_effort, beside enable_thinking
 
   // `role` and `content` are there already.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "codec/json.h"
+#include "text/model/developer_messages.h"
 #include "text/model/message_content.h"
 
 namespace fathom {
@@ -111,6 +112,10 @@ Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& 
   PreparedChat prepared = std::move(reader).Take();
   const ChatRules& rules = RulesOf(how.dialect);
   TRY(prepared.tools, ToolsOf(chat, rules));
+  if (rules.folds_developer && !how.knows_developer) {
+    FoldDeveloper(prepared.messages);
+    if (prepared.as_is) FoldDeveloper(*prepared.as_is);
+  }
   if (rules.final_assistant_becomes_user) TurnFinalMessage(chat, prepared);
   return prepared;
 }

@@ -49,6 +49,7 @@ class TextFilter {
 struct ChatPreparation {
   ChatDialect dialect = ChatDialect::kVllm;
   bool content_in_parts = false;       // the template loops over the parts of a content
+  bool knows_developer = false;        // the template knows the role of that name
   const TextFilter* filter = nullptr;  // of contents; null: they stay as they are
 };
 

@@ -119,7 +119,8 @@ Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
   for (const std::string_view word : {"image", "audio", "video", "vision"}) {
     media = media || source.contains(word);
   }
-  return ChatTemplate(std::move(parsed), media);
+  const bool developer = source.contains("'developer'") || source.contains("\"developer\"");
+  return ChatTemplate(std::move(parsed), media, developer);
 }
 
 // Whether contents that are lists stay lists. SGLang has a rule of its own.
@@ -130,6 +131,7 @@ bool ChatTemplate::WantsParts(ChatDialect dialect) const {
 RenderedChat ChatTemplate::Render(const ChatFields& chat, const Occasion& occasion) const {
   const ChatPreparation how{.dialect = occasion.dialect,
                             .content_in_parts = WantsParts(occasion.dialect),
+                            .knows_developer = developer_,
                             .filter = occasion.filter};
   auto prepared = PrepareChat(chat, how);
   if (!prepared) return Unknown(Inexact::kNotAPrompt, std::move(prepared).error().what);

@@ -49,6 +49,42 @@ TEST(ChatTemplate, JoinsTextsAsEachEngineDoes) {
   EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang), "[user]a b[assistant]");
 }
 
+TEST(ChatTemplate, MakesSystemMessagesOfADevelopersWhereTheTemplateDoesNotKnowTheRole) {
+  const ChatFields one{.messages = R"([{"role":"developer","content":"d","tools":[]},)"
+                                   R"({"role":"user","content":"u"}])"};
+  EXPECT_EQ(Text(kPlain, one), "[system]d[user]u[assistant]");
+  EXPECT_EQ(Text(kMirror, one),
+            "{\"role\": \"system\", \"content\": \"d\"}\n"
+            "{\"role\": \"user\", \"content\": \"u\"}\n");
+  EXPECT_EQ(Text(kPlain, one, ChatDialect::kSglang), "[developer]d[user]u[assistant]");
+  EXPECT_EQ(Text(std::string(kPlain) + "{# 'developer' #}", one), "[developer]d[user]u[assistant]");
+}
+
+TEST(ChatTemplate, MergesAllSystemMessagesOnceADeveloperSpeaks) {
+  const ChatFields several{.messages =
+                               R"([{"role":"system","content":"s","name":"n"},)"
+                               R"({"role":"user","content":"u"},)"
+                               R"({"role":"developer","content":[{"type":"text","text":"a"},)"
+                               R"({"type":"text","text":"b"}]},)"
+                               R"({"role":"developer","content":""}])"};
+  EXPECT_EQ(Text(kPlain, several), "[system]s\n\na\nb[user]u[assistant]");
+  EXPECT_EQ(Text(kParts, several), "[system]s\n\na\nb[user]u");
+  const ChatFields without{.messages = R"([{"role":"system","content":"s"},)"
+                                       R"({"role":"user","content":"u"},)"
+                                       R"({"role":"system","content":"t"}])"};
+  EXPECT_EQ(Text(kPlain, without), "[system]s[user]u[system]t[assistant]");
+}
+
+TEST(ChatTemplate, LeavesOutTheBillingLineOfASystemTextAsVllmDoes) {
+  const ChatFields chat{.messages =
+                            R"([{"role":"system","content":"x-anthropic-billing-header: a\nb"},)"
+                            R"({"role":"user","content":"x-anthropic-billing-header: c\nd"}])"};
+  EXPECT_EQ(Text(kPlain, chat), "[system]b[user]x-anthropic-billing-header: c\nd[assistant]");
+  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang),
+            "[system]x-anthropic-billing-header: a\nb[user]x-anthropic-billing-header: c\nd"
+            "[assistant]");
+}
+
 TEST(ChatTemplate, MakesPartsOfATextOnlyWhereTheEngineDoes) {
   const ChatFields chat{.messages = R"([{"role":"user","content":"a"}])"};
   constexpr std::string_view kKind =

@@ -48,11 +48,22 @@ TemplateDict TextPart(std::string text) {
   return {{"type", "text"}, {"text", TemplateValue(std::move(text))}};
 }
 
+// Claude Code writes a line with a number that changes with every request before its system prompt;
+// vLLM takes it away. False: nothing is left of the text.
+bool DropBillingLine(std::string& text) {
+  constexpr std::string_view kBilling = "x-anthropic-billing-header";
+  if (!text.starts_with(kBilling)) return true;
+  const size_t line = text.find('\n');
+  text.erase(0, line == std::string::npos ? text.size() : line + 1);
+  return !text.empty();
+}
+
 class ContentReader {
  public:
   ContentReader(std::string_view role, const ChatPreparation& how)
       : filter_(how.filter),
         from_outside_(role == "user" || role == "tool"),
+        drops_billing_(role == "system" && RulesOf(how.dialect).drops_billing_line),
         separator_(RulesOf(how.dialect).separator) {}
 
   bool only_texts() const { return !inexact_; }
@@ -108,7 +119,8 @@ class ContentReader {
   }
 
  private:
-  Result<void> AddText(const std::string& text) {
+  Result<void> AddText(std::string text) {
+    if (drops_billing_ && !DropBillingLine(text)) return {};
     parts_.emplace_back(Filtered(text));
     return {};
   }
@@ -121,6 +133,7 @@ class ContentReader {
 
   const TextFilter* const filter_;
   const bool from_outside_;
+  const bool drops_billing_;
   const std::string_view separator_;
   std::vector<TemplateValue> parts_;  // texts, and what is none
   std::optional<Inexact> inexact_;
@@ -134,9 +147,8 @@ Result<MessageContent> ReadContent(const Json* content, std::string_view role,
   ContentReader reader(role, how);
   if (content != nullptr && content->string() != nullptr) {
     const bool wrapped = how.content_in_parts && rules.wraps_text && role != "tool";
-    if (!wrapped) return MessageContent{TemplateValue(reader.Filtered(*content->string())), {}, {}};
     TRY_VOID(reader.Add(*content));
-    return std::move(reader).Parts();
+    return wrapped ? std::move(reader).Parts() : std::move(reader).Joined();
   }
   if (content == nullptr || content->is_null()) {
     if (!how.content_in_parts || !rules.wraps_text || role == "tool") {
