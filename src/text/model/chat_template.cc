@@ -19,7 +19,7 @@ constexpr size_t kMostKwargs = 256;  // no template knows so many names
 
 // To vLLM what is null or "auto" is as good as not said.
 Result<void> AddKwargs(std::string_view text, const ChatRules& rules, TemplateDict& globals) {
-  TRY(const Json kwargs, Json::Parse(text));
+  TRY(const Json kwargs, ReadRequestJson(text));
   if (kwargs.object() == nullptr || kwargs.object()->size() > kMostKwargs) {
     return Fail(Blame::kCaller, "'chat_template_kwargs' is not an object of at most {} members",
                 kMostKwargs);
@@ -34,7 +34,7 @@ Result<void> AddKwargs(std::string_view text, const ChatRules& rules, TemplateDi
 
 Result<void> AddValue(std::string_view name, std::string_view json, TemplateDict& globals) {
   if (json.empty()) return {};
-  TRY(const Json value, Json::Parse(json));
+  TRY(const Json value, ReadRequestJson(json));
   SetMember(globals, name, TemplateValue::Of(value));
   return {};
 }

@@ -63,8 +63,8 @@ class ContentReader {
   ContentReader(std::string_view role, const ChatPreparation& how)
       : filter_(how.filter),
         from_outside_(role == "user" || role == "tool"),
-        drops_billing_(role == "system" && RulesOf(how.dialect).drops_billing_line),
-        separator_(RulesOf(how.dialect).separator) {}
+        rules_(RulesOf(how.dialect)),
+        drops_billing_(role == "system" && rules_.drops_billing_line) {}
 
   bool only_texts() const { return !inexact_; }
 
@@ -76,6 +76,7 @@ class ContentReader {
                   "object");
     const PartKind& kind = KindOf(part);
     if (kind.inexact) return AddUnknown(kind);
+    if (rules_.plain_texts_only && kind.type != "text" && kind.type != "input_text") return {};
     const Json* const text = part.Find(kind.text_in);
     if (text == nullptr || text->is_null()) return {};
     if (text->string() == nullptr)
@@ -95,8 +96,8 @@ class ContentReader {
     std::string joined = inexact_ ? std::string(kUnknownMark) : std::string();
     bool first = true;
     for (const TemplateValue& part : parts_) {
-      if (!part.is_text() || part.text()->empty()) continue;
-      if (!std::exchange(first, false)) joined += separator_;
+      if (!part.is_text() || (part.text()->empty() && !rules_.joins_empty_texts)) continue;
+      if (!std::exchange(first, false)) joined += rules_.separator;
       joined += *part.text();
     }
     return {TemplateValue(std::move(joined)), inexact_, {}};
@@ -133,8 +134,8 @@ class ContentReader {
 
   const TextFilter* const filter_;
   const bool from_outside_;
+  const ChatRules& rules_;
   const bool drops_billing_;
-  const std::string_view separator_;
   std::vector<TemplateValue> parts_;  // texts, and what is none
   std::optional<Inexact> inexact_;
 };
