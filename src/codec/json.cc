@@ -85,6 +85,7 @@ struct Write {
     out.Raw(fmt::format("{:.1f}", v));
   }
   void operator()(const std::string& v) const { out.String(v); }
+  void operator()(const Json::BigInteger& v) const { out.Raw(v.digits); }
   void operator()(const Json::Array& v) const {
     out.BeginArray();
     for (const Json& item : v) std::visit(*this, item.value());

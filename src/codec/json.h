@@ -21,8 +21,13 @@ class Json {
  public:
   using Array = std::vector<Json>;
   using Object = std::vector<std::pair<std::string, Json>>;
-  using Value =
-      std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object>;
+  // An integer beyond 64 bits, as it was written. Only JsonAsPython() reads one.
+  struct BigInteger {
+    std::string digits;
+    bool operator==(const BigInteger&) const = default;
+  };
+  using Value = std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array,
+                             Object, BigInteger>;
 
   static Result<Json> Parse(std::string_view text);
   // Integers beyond 64 bits, such as Python's 1000000000000000019884624838656, become floating

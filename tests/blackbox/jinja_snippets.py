@@ -317,7 +317,43 @@ WRONG = """
 {{ "\\
 """
 
+MARKUP = """
+{{ q | safe }} {{ q | e }} {{ q | escape | e }} {{ q | safe | forceescape }} {{ "<" + q | safe }}
+{{ d | tojson | safe }}{{ d | tojson | safe ~ q }}|{{ q ~ (d | tojson | safe) }}
+{% set v = d | tojson | safe if d is mapping else s | string %}<parameter>{{ v }}</parameter>
+{% set v = q | safe %}{{ v + "<" }} {{ "<" + v }} {{ v ~ "<" }} {{ v * 2 + "<" }} {{ [v, "<"] | join("&") }}
+{{ (q | safe) == q }} {{ q | safe in [q] }} {{ (q | safe) | length }} {{ q | safe is string }} {{ q | safe is escaped }} {{ q is escaped }}
+{{ (q | safe).upper() + "<" }} {{ (q | safe) | lower + "<" }} {{ (q | safe) | trim + "<" }} {{ (q | safe) | title + "<" }}
+{{ (q | safe)[1:] + "<" }} {{ (q | safe)[:1] + "<" }} {{ (q | safe) | replace("q", "<") + "<" }} {{ (q | safe) | string + "<" }}
+{{ [q | safe, q] }} {{ {"k": q | safe} }} {{ [q | safe] | tojson }} {{ rows | map("string") | map("safe") | join("<") }}
+{{ "%s<" % (q | safe) }} {{ "{}<".format(q | safe) }} {{ (q | safe).startswith("i") }} {{ (q | safe) | default("<") + "<" }}
+{% macro m() %}<{% endmacro %}{{ m() + q | safe }} {{ (s + "<") + ("&" | safe) + "<" + s }}
+{% set x %}<{% endset %}{{ x + (q | safe) }} {% filter safe %}<{{ q }}{% endfilter %}
+{% for c in q | safe %}{{ c + "<" }}{% endfor %} {{ (q | safe) | first + "<" }} {{ (q | safe) | list }}
+"""
+
+KEYS = """
+{{ {0: 1, 512: "a", "0": 2, none: 3} }} {{ {1: 2} | tojson }} {{ {none: 1} | tojson }}
+{% set b = {0: 0, 512: 128, 1024: 256, 2048: 512} %}{% for k, v in b | dictsort %}{% if n <= k %}{{ k }}:{{ v }} {% endif %}{% endfor %}
+{% set b = {0: 0, 7: 1} %}{{ b[n] }} {{ b.get(n) }} {{ b.get(8, "x") }} {{ n in b }} {{ "7" in b }} {{ b[8] is defined }}
+{% set b = {3: 0, 1: 1} %}{{ b.keys() | list }} {{ b.items() | list }} {{ b | list }} {{ b | items | list }} {{ b | length }} {{ b == {1: 1, 3: 0} }}
+{% set b = {3: "c", 1: "a"} %}{% for k in b %}{{ k + 1 }}{{ b[k] }}{% endfor %} {{ b | dictsort(reverse=true) }} {{ b | dictsort(by="value") }}
+{{ dict({1: 2}, a=3) }} {{ {1: 2}[1] }} {{ {1: {2: 3}}[1][2] }} {{ {-1: "m"}[-1] }}
+"""
+
+BRANCHES = """
+{% if no %}{{ s | markdown }}{% endif %}a
+{% if no %}{{ s is shiny }}{% elif no %}{{ s | markdown }}{% else %}a{% endif %}
+{{ s | markdown if no else "a" }}
+{{ "a" if yes else (s | markdown) }}
+{{ "a" if not no else s is shiny }}
+{% if yes %}{{ s | markdown }}{% endif %}
+{{ s | markdown if yes else "a" }}
+{{ s | markdown }}
+"""
+
 THEMES = {
+    "markup": MARKUP, "keys": KEYS, "branches": BRANCHES,
     "output": OUTPUT, "arithmetic": ARITHMETIC, "logic": LOGIC, "tests": TESTS, "filters": FILTERS, "methods": METHODS,
     "slices": SLICES, "statements": STATEMENTS, "wrong": WRONG,
 }

@@ -16,7 +16,7 @@ NOT_SUPPORTED = {
     "{{ 0x1f }}": "a number must be decimal",
     "{{ 'upper' is filter }}": "'filter'",
     "{{ 'odd' is test }}": "'test'",
-    "{{ {1: 2} | tojson }}": "key",
+    "{{ {1.5: 2} | tojson }}": "key",
     "{{ ws | random | length }}": "'random'",
     "{{ s | urlencode }}": "'urlencode'",
     "{{ s | striptags }}": "'striptags'",

@@ -7,6 +7,7 @@ is run in JavaScript; chat templates also by Debian's jinja2, set up as transfor
 import datetime
 import functools
 import json
+import re
 import struct
 import subprocess
 import threading
@@ -186,10 +187,18 @@ def template_environment():
     return environment
 
 
+@functools.lru_cache(maxsize=64)
+def compiled(source):
+    # Of transformers' own statement nothing but its scope shows in a prompt.
+    source = re.sub(r"{%([-+]?)\s*generation\s*([-+]?)%}", r"{%\1 with \2%}", source)
+    source = re.sub(r"{%([-+]?)\s*endgeneration\s*([-+]?)%}", r"{%\1 endwith \2%}", source)
+    return template_environment().from_string(source)
+
+
 def render(source, **values):
     """What jinja2 makes of it; None if it refuses."""
     try:
-        return template_environment().from_string(source).render(**values)
+        return compiled(source).render(**values)
     except (jinja2.TemplateError, Refused, SyntaxError, TypeError, ValueError, LookupError,
             AttributeError, ArithmeticError):
         return None

@@ -1,6 +1,7 @@
 #include "router/fleet/rank_trust.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace fathom {
@@ -70,24 +71,28 @@ RankTrust::Finding RankTrust::Find(const TrustRules& rules, const RankFacts& fac
   if (unused) return {TrustCause::kPrefixCachingOff, *unused};
   if (facts.publisher_off) return {TrustCause::kNoEvents, Silence{.reported = true}};
   if (silence) return {TrustCause::kNoEvents, *silence};
-  if (difference) return {TrustCause::kTokensDiffer, *difference};
+  if (difference && !difference->others_agree) return {TrustCause::kTokensDiffer, *difference};
   if (facts.unknown_groups > 0) {
     return {TrustCause::kUnsupportedGroups, UnknownGroups{facts.unknown_groups}};
   }
   if (gap) return {TrustCause::kEventGap, *gap};
   if (late) return {TrustCause::kEventLag, *late};
+  // What one kind of prompt loses explains less than what all of them lose.
+  if (difference) return {TrustCause::kTokensDiffer, *difference};
   if (drift) return {TrustCause::kPredictionDrift, *drift};
   if (churn) return {TrustCause::kChurn, *churn};
   return {};
 }
 
 void RankTrust::SetCredit(Judgement& judgement) const {
+  for (size_t i = 0; i < kPromptKinds; ++i) {
+    judgement.same_tokens[i] = !tokens_.Differs(static_cast<PromptKind>(i));
+  }
   switch (judgement.trust.cause) {
     // Its events do not describe its cache, or there are none.
     case TrustCause::kBlockSizeMismatch:
     case TrustCause::kPrefixCachingOff:
     case TrustCause::kNoEvents:
-    case TrustCause::kTokensDiffer:
       judgement.credit.fill(0);
       return;
     // Late events: assume that half of what they report is outdated.
@@ -100,6 +105,7 @@ void RankTrust::SetCredit(Judgement& judgement) const {
         judgement.credit[i] = predictions_.Credit(static_cast<PromptSpace>(i));
       }
   }
+  if (std::ranges::none_of(judgement.same_tokens, std::identity())) judgement.credit.fill(0);
 }
 
 Judgement RankTrust::Judge(const TrustRules& rules, const RankFacts& facts, TimePoint now) {

@@ -68,6 +68,9 @@ Judgement RankWitness::Judge(const TrustRules& rules, const RankFacts& facts, Ti
   for (size_t i = 0; i < kPromptSpaces; ++i) {
     credit_[i].store(judgement.credit[i], std::memory_order_relaxed);
   }
+  for (size_t i = 0; i < kPromptKinds; ++i) {
+    same_tokens_[i].store(judgement.same_tokens[i], std::memory_order_relaxed);
+  }
   return judgement;
 }
 

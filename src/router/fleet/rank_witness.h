@@ -49,8 +49,9 @@ class RankWitness {
   // Whether the last judgement was kTrusted.
   bool trusted() const { return trusted_.load(std::memory_order_relaxed); }
   // The credit of the rank's events for such a prompt.
-  double Credit(PromptSpace space) const {
-    return credit_[static_cast<size_t>(space)].load(std::memory_order_relaxed);
+  double Credit(PromptSpace space, PromptKind kind = PromptKind::kChat) const {
+    const bool same = same_tokens_[static_cast<size_t>(kind)].load(std::memory_order_relaxed);
+    return same ? credit_[static_cast<size_t>(space)].load(std::memory_order_relaxed) : 0;
   }
 
  private:
@@ -63,6 +64,8 @@ class RankWitness {
   std::atomic<uint64_t> lives_{0};
   std::atomic<bool> trusted_{false};
   std::array<std::atomic<double>, kPromptSpaces> credit_{1.0, 1.0, 1.0};
+  std::array<std::atomic<bool>, kPromptKinds> same_tokens_{true, true, true, true,
+                                                           true, true, true};
 };
 
 }  // namespace fathom

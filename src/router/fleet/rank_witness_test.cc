@@ -76,6 +76,30 @@ TEST(RankWitness, PublishesWhatTheRanksWordIsWorth) {
   EXPECT_EQ(witness.Credit(PromptSpace::kAdapter), 0.5);
 }
 
+TEST(RankWitness, GivesNoCreditToTheKindOfPromptWhoseTokensDiffer) {
+  RankWitness witness;
+  TimePoint now = kBegin;
+  const auto request = [&](PromptKind kind, const std::vector<TokenId>& stored) {
+    ExpectedBlocks expected = Expected();
+    expected.kind = kind;
+    witness.FirstByte(witness.Sent(false, expected, now), now);
+    witness.Stored({.tokens = stored}, now);
+    now += TokenAgreement::kPatience;
+    return witness.Judge({}, Trusted(), now);
+  };
+  std::vector<TokenId> others(kTokens.begin(), kTokens.end());
+  others[0] += 1000;
+  request(PromptKind::kChat, {kTokens.begin(), kTokens.end()});
+  Judgement judgement;
+  for (uint32_t i = 0; i < TokenAgreement::kDoubt / TokenAgreement::kAlone; ++i) {
+    judgement = request(PromptKind::kDeveloper, others);
+  }
+  EXPECT_EQ(judgement.trust.cause, TrustCause::kTokensDiffer);
+  EXPECT_EQ(witness.Credit(PromptSpace::kPlain, PromptKind::kDeveloper), 0);
+  EXPECT_EQ(witness.Credit(PromptSpace::kPlain, PromptKind::kChat), 1);
+  EXPECT_EQ(judgement.credit[0], 1) << "most prompts have it";
+}
+
 TEST(RankWitness, ShowsTheLatestPulse) {
   RankWitness witness;
   EXPECT_EQ(witness.pulse(), PulseReading{});

@@ -14,6 +14,19 @@ namespace fathom {
 enum class PromptSpace : uint8_t { kPlain, kAdapter, kSalted };
 constexpr size_t kPromptSpaces = 3;
 
+// How the tokens of a prompt come about. An engine prepares chats with a feature in its own way, so
+// that often only the prompts of one kind have other tokens than the router computes.
+enum class PromptKind : uint8_t {
+  kIds,        // the client sent them
+  kText,       // of a completion
+  kChat,       // without any of the following; of several, the first one that holds counts
+  kMedia,      // images, audio, video or files
+  kDeveloper,  // messages of that role
+  kTools,
+  kOptions,  // of the template: chat_template_kwargs, reasoning_effort, documents and the like
+};
+constexpr size_t kPromptKinds = 7;
+
 // The counts of a rank's stream at some moment; they only grow.
 struct PulseReading {
   uint64_t removed = 0;  // blocks

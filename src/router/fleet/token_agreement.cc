@@ -87,8 +87,7 @@ void TokenAgreement::Withdraw(uint64_t id) {
 
 void TokenAgreement::Reset() {
   noted_.clear();
-  weight_ = 0;
-  difference_ = {};
+  records_ = {};
 }
 
 // Finds the first position where the two differ, and the likely reason.
@@ -96,13 +95,14 @@ void TokenAgreement::Locate(const Noted& noted, std::span<const TokenId> ours, u
                             std::span<const TokenId> theirs) {
   const size_t common = CommonPrefix(ours, theirs);
   if (common >= ours.size() || common >= theirs.size()) return;
-  difference_.located = true;
-  difference_.position = position + static_cast<uint32_t>(common);
-  difference_.ours = ours[common];
-  difference_.theirs = theirs[common];
-  difference_.likely =
-      Guess(Some(ours.subspan(common)), Some(theirs.subspan(common)), difference_.position == 0);
-  difference_.model = noted.expected.model;
+  TokenDifference& difference = RecordOf(noted).difference;
+  difference.located = true;
+  difference.position = position + static_cast<uint32_t>(common);
+  difference.ours = ours[common];
+  difference.theirs = theirs[common];
+  difference.likely =
+      Guess(Some(ours.subspan(common)), Some(theirs.subspan(common)), difference.position == 0);
+  difference.model = noted.expected.model;
 }
 
 TokenAgreement::Verdict TokenAgreement::Compare(const Noted& noted, const StoredTokens& stored) {
@@ -142,8 +142,7 @@ std::optional<Duration> TokenAgreement::Stored(const StoredTokens& stored, TimeP
     const Verdict verdict = Compare(noted, stored);
     if (verdict == Verdict::kOther) continue;
     noted.agreed = now;
-    weight_ = 0;
-    difference_ = {};
+    RecordOf(noted) = {.agrees = true};
     if (verdict == Verdict::kContinues || !noted.first_byte) continue;
     lag = std::max(lag.value_or(Duration::zero()), now - *noted.first_byte);
   }
@@ -156,15 +155,29 @@ void TokenAgreement::Judge(Noted& noted, TimePoint now) {
   if (now - *noted.first_byte < kPatience) return;
   noted.judged = true;
   if (!noted.known_events || noted.unknown_events) return;
-  weight_ = std::min(weight_ + (noted.alone ? kAlone : 1), 2 * kDoubt);
-  ++difference_.requests;
+  Record& record = RecordOf(noted);
+  record.weight = std::min(record.weight + (noted.alone ? kAlone : 1), 2 * kDoubt);
+  if (record.weight >= kDoubt) record.agrees = false;
+  ++record.difference.requests;
+}
+
+bool TokenAgreement::AnyAgrees() const { return std::ranges::any_of(records_, &Record::agrees); }
+
+bool TokenAgreement::Differs(PromptKind kind) const {
+  const auto differs = [](const Record& record) { return record.weight >= kDoubt; };
+  if (!AnyAgrees()) return std::ranges::any_of(records_, differs);
+  return differs(records_[static_cast<size_t>(kind)]);
 }
 
 std::optional<TokenDifference> TokenAgreement::Look(TimePoint now) {
   for (Noted& noted : noted_) Judge(noted, now);
   std::erase_if(noted_, [now](const Noted& noted) { return now - noted.sent > kRemembered; });
-  if (weight_ < kDoubt) return std::nullopt;
-  return difference_;
+  const auto most = std::ranges::max_element(records_, {}, &Record::weight);
+  if (most->weight < kDoubt) return std::nullopt;
+  TokenDifference difference = most->difference;
+  difference.kind = static_cast<PromptKind>(most - records_.begin());
+  difference.others_agree = AnyAgrees();
+  return difference;
 }
 
 }  // namespace fathom

@@ -4,12 +4,15 @@
 // requests are noted when they are sent, and stored events are compared with them.
 //
 //   agrees   an event continues with the request's tokens where its known part ends; or it begins
-//            earlier and contains them later on. One such event clears the rank.
+//            earlier and contains them later on. One such event clears its kind of prompt.
 //   differs  kPatience after the first byte, events with known parents have arrived and none
 //            matched. A request that was alone on its rank has a high weight; one beside others,
 //            which may have caused these events, a low weight.
 //   nothing  no event arrived (the engine had all blocks), or one with an unknown parent (the
 //            router knows too little of the rank to decide).
+//
+// Each kind of prompt is judged by itself: an engine may prepare chats with tools otherwise than
+// the router does, and all other chats alike.
 //
 // The time from the first byte to an event that agrees is the lag of the stream.
 //
@@ -17,6 +20,7 @@
 // Memory   At most kMost requests with kTokens tokens each.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,6 +28,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "router/fleet/served_request.h"
 #include "router/fleet/trust_evidence.h"
 #include "text/tokens/token.h"
 
@@ -38,6 +43,7 @@ struct ExpectedBlocks {
   std::vector<uint64_t> keys;   // of the blocks that these tokens fill
   uint32_t block_size = 0;
   std::string model;
+  PromptKind kind = PromptKind::kChat;
 };
 
 // The blocks of a stored event.
@@ -73,9 +79,18 @@ class TokenAgreement {
   std::optional<Duration> Stored(const StoredTokens& stored, TimePoint now);
   void Reset();
 
+  // Of the kind that differs most.
   std::optional<TokenDifference> Look(TimePoint now);
+  // As of the last Look(). While no kind is known to agree, one that differs stands for all.
+  bool Differs(PromptKind kind) const;
 
  private:
+  struct Record {
+    uint32_t weight = 0;
+    bool agrees = false;  // an event did, and since then too few differed for a doubt
+    TokenDifference difference;
+  };
+
   struct Noted {
     ExpectedBlocks expected;
     TimePoint sent{};
@@ -93,11 +108,14 @@ class TokenAgreement {
   void Locate(const Noted& noted, std::span<const TokenId> ours, uint32_t position,
               std::span<const TokenId> theirs);
   void Judge(Noted& noted, TimePoint now);
+  Record& RecordOf(const Noted& noted) {
+    return records_[static_cast<size_t>(noted.expected.kind)];
+  }
+  bool AnyAgrees() const;
 
   std::vector<Noted> noted_;  // oldest first
   bool next_alone_ = true;
-  uint32_t weight_ = 0;
-  TokenDifference difference_;
+  std::array<Record, kPromptKinds> records_;
 };
 
 }  // namespace fathom

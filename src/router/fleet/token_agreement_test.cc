@@ -17,9 +17,10 @@ constexpr TimePoint kBegin{seconds(1000)};
 constexpr uint32_t kBlock = 4;
 
 // Blocks whose keys are 11, 12, 13...
-Tokens Prompt(size_t blocks) {
+Tokens Prompt(size_t blocks, PromptKind kind = PromptKind::kChat) {
   Tokens tokens(blocks * kBlock);
-  std::iota(tokens.begin(), tokens.end(), 100);
+  const TokenId begin = kind == PromptKind::kChat ? 100 : 1000 * static_cast<TokenId>(kind);
+  std::iota(tokens.begin(), tokens.end(), begin);
   return tokens;
 }
 
@@ -28,7 +29,7 @@ class TokenAgreementTest : public testing::Test {
   // Sends a request to the rank, which is known to hold its first `held` blocks.
   uint64_t Send(size_t blocks, size_t held = 0, bool busy = false) {
     const uint64_t id = ++ids_;
-    const Tokens all = Prompt(blocks);
+    const Tokens all = Prompt(blocks, kind_);
     ExpectedBlocks expected{
         .id = id,
         .from = static_cast<uint32_t>(held * kBlock),
@@ -36,7 +37,8 @@ class TokenAgreementTest : public testing::Test {
         .tokens = {all.begin() + static_cast<ptrdiff_t>(held * kBlock), all.end()},
         .keys = {},
         .block_size = kBlock,
-        .model = "m"};
+        .model = "m",
+        .kind = kind_};
     for (size_t i = held; i < blocks; ++i) expected.keys.push_back(11 + i);
     tokens_.Sent(busy);
     tokens_.Expect(std::move(expected), now_);
@@ -73,6 +75,7 @@ class TokenAgreementTest : public testing::Test {
 
   TokenAgreement tokens_;
   TimePoint now_ = kBegin;
+  PromptKind kind_ = PromptKind::kChat;  // of the next requests
 
  private:
   uint64_t ids_ = 0;
@@ -126,6 +129,40 @@ TEST_F(TokenAgreementTest, IsClearedByOneEventThatAgrees) {
   EXPECT_FALSE(LookAfter(seconds(0)));
   EXPECT_FALSE(Differ(kEnough - 1));
   EXPECT_EQ(Differ(1)->requests, static_cast<uint32_t>(kEnough));
+}
+
+TEST_F(TokenAgreementTest, JudgesEachKindOfPromptByItself) {
+  Answer(2);
+  Store(Prompt(2, kind_));
+  kind_ = PromptKind::kDeveloper;
+  const auto difference = Differ(kEnough);
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->kind, PromptKind::kDeveloper);
+  EXPECT_TRUE(difference->others_agree);
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kDeveloper));
+  EXPECT_FALSE(tokens_.Differs(PromptKind::kChat));
+  EXPECT_FALSE(tokens_.Differs(PromptKind::kTools)) << "nothing speaks against it";
+  kind_ = PromptKind::kChat;
+  Answer(2);
+  Store(Prompt(2, kind_));
+  EXPECT_TRUE(LookAfter(seconds(0))) << "only its own kind clears it";
+  kind_ = PromptKind::kDeveloper;
+  Answer(2);
+  Store(Prompt(2, kind_));
+  EXPECT_FALSE(LookAfter(seconds(0)));
+}
+
+TEST_F(TokenAgreementTest, TakesOneKindForAllWhileNoneAgrees) {
+  kind_ = PromptKind::kTools;
+  const auto difference = Differ(kEnough);
+  ASSERT_TRUE(difference);
+  EXPECT_FALSE(difference->others_agree);
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kChat));
+  kind_ = PromptKind::kChat;
+  Answer(2);
+  Store(Prompt(2, kind_));
+  EXPECT_FALSE(tokens_.Differs(PromptKind::kChat));
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kTools));
 }
 
 TEST_F(TokenAgreementTest, WaitsForEventsBeforeItJudges) {

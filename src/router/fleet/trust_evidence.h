@@ -35,6 +35,8 @@ struct TokenDifference {
   TokenId theirs = 0;
   Likely likely = Likely::kTemplate;
   std::string model;
+  PromptKind kind = PromptKind::kChat;
+  bool others_agree = false;  // the tokens of other kinds of prompt are the router's
 };
 
 // unsupported_groups

@@ -98,6 +98,26 @@ std::string_view Requests(PromptSpace space) {
   std::unreachable();
 }
 
+std::string_view Prompts(PromptKind kind) {
+  switch (kind) {
+    case PromptKind::kIds:
+      return "prompts sent as token ids";
+    case PromptKind::kText:
+      return "completions";
+    case PromptKind::kChat:
+      return "plain chats";
+    case PromptKind::kMedia:
+      return "chats with media";
+    case PromptKind::kDeveloper:
+      return "chats with the role developer";
+    case PromptKind::kTools:
+      return "chats with tools";
+    case PromptKind::kOptions:
+      return "chats with template options";
+  }
+  std::unreachable();
+}
+
 // --- no_events: at which step does it fail?
 
 TrustWords SilentBecause(const TrustScene& scene) {
@@ -176,16 +196,12 @@ class Explainer {
   }
 
   TrustWords operator()(const TokenDifference& e) const {
-    if (!e.located) {
-      return {fmt::format("its events contain other tokens than those of {} requests", e.requests),
-              "give the router the model files that the engine uses (--model-path), and do not "
-              "give the engine a different chat template"};
-    }
-    return {fmt::format("at position {} of a prompt the engine computed token {}, the router "
-                        "expected {}; {} requests in a row differ; likely cause: {}",
-                        e.position, Token(scene_, e.model, e.theirs),
-                        Token(scene_, e.model, e.ours), e.requests, LikelyCause(e.likely)),
-            Cure(e.likely)};
+    TrustWords words = DifferenceIn(e);
+    if (!e.others_agree) return words;
+    words.evidence =
+        fmt::format("only {} differ: {}; other prompts agree", Prompts(e.kind), words.evidence);
+    if (e.kind != PromptKind::kText) words.fix = CureOfOneKind(e.kind);
+    return words;
   }
 
   TrustWords operator()(const UnknownGroups& e) const {
@@ -243,6 +259,34 @@ class Explainer {
 
  private:
   using Likely = TokenDifference::Likely;
+
+  TrustWords DifferenceIn(const TokenDifference& e) const {
+    if (!e.located) {
+      return {fmt::format("its events contain other tokens than those of {} requests", e.requests),
+              "give the router the model files that the engine uses (--model-path), and do not "
+              "give the engine a different chat template"};
+    }
+    const bool one_kind = e.others_agree && e.kind != PromptKind::kText;
+    return {fmt::format("at position {} of a prompt the engine computed token {}, the router "
+                        "expected {}; {} requests in a row differ; likely cause: {}",
+                        e.position, Token(scene_, e.model, e.theirs),
+                        Token(scene_, e.model, e.ours), e.requests,
+                        one_kind ? "the engine prepares these prompts in another way"
+                                 : LikelyCause(e.likely)),
+            Cure(e.likely)};
+  }
+
+  static std::string CureOfOneKind(PromptKind kind) {
+    if (kind == PromptKind::kMedia) {
+      return "only the engine knows the tokens of media: these requests are routed by load, others "
+             "are not affected";
+    }
+    return fmt::format(
+        "other requests are not affected; for {}: compare `fathom tokenize` with "
+        "the engine's /tokenize for one such request, update the older of the two, "
+        "or run the router without --model-path, so that the engine tokenizes",
+        Prompts(kind));
+  }
 
   static std::string_view LikelyCause(Likely likely) {
     switch (likely) {

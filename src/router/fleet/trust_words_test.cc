@@ -159,6 +159,23 @@ TEST(TrustWords, NameTheLikelyCauseOfOtherTokens) {
   }
 }
 
+TEST(TrustWords, NameTheKindOfPromptWhoseTokensDiffer) {
+  const auto words = [](PromptKind kind, bool others_agree) {
+    return WordsOf(
+        TokenDifference{.requests = 4, .located = true, .kind = kind, .others_agree = others_agree},
+        {.engine = EngineKind::kVllm});
+  };
+  const TrustWords one = words(PromptKind::kDeveloper, true);
+  EXPECT_THAT(one.evidence, HasSubstr("only chats with the role developer differ: at position 0"));
+  EXPECT_THAT(one.evidence, HasSubstr("other prompts agree"));
+  EXPECT_THAT(one.evidence, Not(HasSubstr("a different chat template")));
+  EXPECT_THAT(one.fix, HasSubstr("for chats with the role developer: compare `fathom tokenize`"));
+  EXPECT_THAT(words(PromptKind::kMedia, true).fix, HasSubstr("routed by load"));
+  const TrustWords all = words(PromptKind::kDeveloper, false);
+  EXPECT_THAT(all.evidence, Not(HasSubstr("developer")));
+  EXPECT_THAT(all.fix, HasSubstr("--chat-template"));
+}
+
 TEST(TrustWords, SayWhichRequestsDrift) {
   PredictionDrift drift{.space = PromptSpace::kSalted, .others_fine = true};
   EXPECT_THAT(WordsOf(drift, {}).evidence, HasSubstr("requests with a cache_salt:"));

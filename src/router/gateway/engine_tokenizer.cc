@@ -13,17 +13,66 @@ namespace {
 
 using Outcome = TokenizeRoster::Outcome;
 
+using Asked = PromptField::Asked;
+
+void AppendMember(std::string& object, std::string_view name, std::string_view value) {
+  if (object.size() > 1) object += ',';
+  object.append("\"").append(name).append("\":").append(value);
+}
+
+bool HasMember(std::string_view object, std::string_view name) {
+  JsonScanner members(object);
+  for (;;) {
+    const auto member = members.Next();
+    if (!member || !*member) return false;
+    if (JsonKeyIs((*member)->key, name)) return true;
+  }
+}
+
+// vLLM hands these members of a chat to its template beside the request's own arguments, and its
+// /tokenize takes only the latter. Of a name that is there twice the last one counts.
+std::string TemplateArguments(const PromptFields& parts) {
+  const std::string_view own = parts.chat_template_kwargs;
+  const size_t end = own.find_last_of('}');
+  std::string object(own.starts_with('{') ? own.substr(0, end) : "{");
+  while (object.size() > 1 && std::string_view(" \t\r\n").contains(object.back())) {
+    object.pop_back();
+  }
+  for (const PromptField& field : kPromptFields) {
+    const std::string_view value = parts.*field.value;
+    const bool unset = value.empty() || value == R"("auto")";
+    if (unset || field.vllm != Asked::kInTemplateArguments) continue;
+    AppendMember(object, field.name, value);
+  }
+  if (!parts.reasoning_effort.empty() && !HasMember(own, "enable_thinking")) {
+    AppendMember(object, "enable_thinking",
+                 parts.reasoning_effort == R"("none")" ? "false" : "true");
+  }
+  return object + '}';
+}
+
+bool HasTemplateArguments(const TokenQuestion& question) {
+  for (const PromptField& field : kPromptFields) {
+    if (field.By(question.engine) != Asked::kInTemplateArguments) continue;
+    if (!(question.parts.*field.value).empty()) return true;
+  }
+  return false;
+}
+
 std::string BodyOf(const TokenQuestion& question) {
   std::string body = "{";
   if (!question.model.empty()) {
     body += "\"model\":";
     AppendJsonString(body, question.model);
   }
+  const bool adds = HasTemplateArguments(question);
   for (const PromptField& field : kPromptFields) {
     const std::string_view value = question.parts.*field.value;
-    if (value.empty() || !field.asked) continue;
-    if (body.size() > 1) body += ',';
-    body.append("\"").append(field.name).append("\":").append(value);
+    if (adds && field.value == &PromptFields::chat_template_kwargs) {
+      AppendMember(body, field.name, TemplateArguments(question.parts));
+    } else if (!value.empty() && field.By(question.engine) == Asked::kByName) {
+      AppendMember(body, field.name, value);
+    }
   }
   body += '}';
   return body;

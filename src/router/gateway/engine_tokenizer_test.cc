@@ -71,8 +71,10 @@ class EngineTokenizerTest : public testing::Test {
     return AddWorker([answer](const Call&) { return answer; });
   }
 
-  TokenAnswer Ask(const PromptFields& parts, Duration timeout = seconds(20)) {
+  TokenAnswer Ask(const PromptFields& parts, Duration timeout = seconds(20),
+                  EngineKind engine = EngineKind::kVllm) {
     TokenQuestion question;
+    question.engine = engine;
     question.model = "m";
     question.parts = parts;
     question.fleet = fleet_.Current();
@@ -132,6 +134,33 @@ TEST_F(EngineTokenizerTest, ReadsTheTokensOfATextAndOfAChat) {
       LastCall().body,
       R"({"model":"m","messages":[{"role":"user", "content":[{"type":"text","text":"\/"}]}],)"
       R"("tools":[1],"chat_template_kwargs":{"thinking":true},"add_generation_prompt":false})");
+}
+
+TEST_F(EngineTokenizerTest, AsksEachEngineForWhatItsChatsTake) {
+  AddWorker(R"(HTTP/1.1 200 X)"
+            "\r\ncontent-length: 14\r\n\r\n"
+            R"({"tokens":[1]})");
+  PromptFields chat;
+  chat.messages = "[1]";
+  chat.tools = "[2]";
+  chat.tool_choice = R"("none")";
+  chat.add_generation_prompt = "false";
+  chat.reasoning_effort = R"("low")";
+  chat.documents = "[3]";
+  ASSERT_TRUE(Ask(chat, seconds(20), EngineKind::kSglang));
+  EXPECT_EQ(LastCall().body, R"({"model":"m","messages":[1],"tools":[2],)"
+                             R"("reasoning_effort":"low","tool_choice":"none"})");
+  ASSERT_TRUE(Ask(chat, seconds(20), EngineKind::kVllm));
+  EXPECT_EQ(LastCall().body,
+            R"({"model":"m","messages":[1],"tools":[2],"chat_template_kwargs":{"documents":[3],)"
+            R"("reasoning_effort":"low","enable_thinking":true},"add_generation_prompt":false})");
+  chat.chat_template_kwargs = R"({"enable_thinking": true, "reasoning_effort": "high" })";
+  chat.reasoning_effort = R"("none")";
+  chat.documents = {};
+  ASSERT_TRUE(Ask(chat, seconds(20), EngineKind::kVllm));
+  EXPECT_THAT(LastCall().body,
+              HasSubstr(R"("chat_template_kwargs":{"enable_thinking": true, )"
+                        R"("reasoning_effort": "high","reasoning_effort":"none"},)"));
 }
 
 TEST_F(EngineTokenizerTest, AsksUnderThePathOfTheWorker) {

@@ -6,10 +6,12 @@
 #include "codec/json_scan.h"
 
 namespace fathom {
-PromptKeys::PromptKeys(std::string_view model, const PromptFields& parts, uint64_t secret)
+PromptKeys::PromptKeys(std::string_view model, EngineKind engine, const PromptFields& parts,
+                       uint64_t secret)
     : whole_(KeyOfText(model, secret)) {
   for (const PromptField& field : kPromptFields) {
-    if (field.value == &PromptFields::messages || !field.asked) continue;
+    const bool counts = field.By(engine) != PromptField::Asked::kNot;
+    if (field.value == &PromptFields::messages || !counts) continue;
     whole_ = ChainText(whole_, parts.*field.value, secret);
   }
   if (parts.messages.starts_with('[')) {

@@ -3,10 +3,8 @@
 // A chat's key is a chain over its messages: computing it passes through the keys of earlier turns
 // of the same conversation.
 //
-// The key includes the model and every member that an engine's /tokenize takes (kPromptFields).
-// Whitespace between messages is not included. Members that only the chat endpoint takes
-// (reasoning_effort, documents, tool_choice) are not included either: such a prompt gets the tokens
-// of the same chat without them, which are correct up to where the template first uses the member.
+// The key includes the model and every member that decides over the answer of the engine's
+// /tokenize (kPromptFields). Whitespace between messages is not included.
 #pragma once
 
 #include <array>
@@ -24,7 +22,7 @@ class PromptKeys {
   // How many messages back an earlier turn is searched.
   static constexpr size_t kReach = 32;
 
-  PromptKeys(std::string_view model, const PromptFields& parts, uint64_t secret);
+  PromptKeys(std::string_view model, EngineKind engine, const PromptFields& parts, uint64_t secret);
 
   const TextKey& whole() const { return whole_; }
   // Of a chat: the key of all messages but the last, but the last two, and so on. At least one

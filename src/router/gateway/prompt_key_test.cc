@@ -17,7 +17,7 @@ PromptFields Chat(std::string_view messages) {
 }
 
 TextKey KeyOf(const PromptFields& parts, std::string_view model = "m", uint64_t secret = kSecret) {
-  return PromptKeys(model, parts, secret).whole();
+  return PromptKeys(model, EngineKind::kVllm, parts, secret).whole();
 }
 
 TEST(PromptKeys, DifferInWhateverDecidesOverTheTokens) {
@@ -25,7 +25,7 @@ TEST(PromptKeys, DifferInWhateverDecidesOverTheTokens) {
   std::vector<TextKey> keys = {KeyOf(Chat(messages)), KeyOf(Chat(messages), "n"),
                                KeyOf(Chat(messages), "m", 8)};
   for (const PromptField& field : kPromptFields) {
-    if (!field.asked) continue;
+    if (field.vllm == PromptField::Asked::kNot) continue;
     PromptFields parts = Chat(messages);
     parts.*field.value = R"(["x"])";
     keys.push_back(KeyOf(parts));
@@ -33,6 +33,17 @@ TEST(PromptKeys, DifferInWhateverDecidesOverTheTokens) {
   for (size_t i = 0; i < keys.size(); ++i) {
     for (size_t j = 0; j < i; ++j) EXPECT_FALSE(keys[i] == keys[j]) << i << " and " << j;
   }
+}
+
+TEST(PromptKeys, LeaveOutWhatTheEngineDoesNotLookAt) {
+  const PromptFields plain = Chat(R"([{"role":"user","content":"a"}])");
+  PromptFields chosen = plain;
+  chosen.tool_choice = R"("none")";
+  const auto key = [](EngineKind engine, const PromptFields& parts) {
+    return PromptKeys("m", engine, parts, kSecret).whole();
+  };
+  EXPECT_TRUE(key(EngineKind::kVllm, plain) == key(EngineKind::kVllm, chosen));
+  EXPECT_FALSE(key(EngineKind::kSglang, plain) == key(EngineKind::kSglang, chosen));
 }
 
 TEST(PromptKeys, DifferWhereOnePartEndsAndTheNextBegins) {
@@ -51,7 +62,7 @@ TEST(PromptKeys, AreTheSameWhateverSpaceStandsBetweenMessages) {
 }
 
 TEST(PromptKeys, MeetTheKeysOfEarlierTurns) {
-  const PromptKeys keys("m", Chat("[1,2,3,4]"), kSecret);
+  const PromptKeys keys("m", EngineKind::kVllm, Chat("[1,2,3,4]"), kSecret);
   ASSERT_EQ(keys.earlier(), 3u);
   EXPECT_TRUE(keys.Earlier(0) == KeyOf(Chat("[1,2,3]")));
   EXPECT_TRUE(keys.Earlier(1) == KeyOf(Chat("[1,2]")));
@@ -59,9 +70,9 @@ TEST(PromptKeys, MeetTheKeysOfEarlierTurns) {
 }
 
 TEST(PromptKeys, OfAChatWithFewMessagesHaveNothingBefore) {
-  EXPECT_EQ(PromptKeys("m", Chat("[]"), kSecret).earlier(), 0u);
-  EXPECT_EQ(PromptKeys("m", Chat("[1]"), kSecret).earlier(), 0u);
-  EXPECT_EQ(PromptKeys("m", {.prompt = "\"a\""}, kSecret).earlier(), 0u);
+  EXPECT_EQ(PromptKeys("m", EngineKind::kVllm, Chat("[]"), kSecret).earlier(), 0u);
+  EXPECT_EQ(PromptKeys("m", EngineKind::kVllm, Chat("[1]"), kSecret).earlier(), 0u);
+  EXPECT_EQ(PromptKeys("m", EngineKind::kVllm, {.prompt = "\"a\""}, kSecret).earlier(), 0u);
 }
 
 TEST(PromptKeys, ReachBackSoFarAndNoFurther) {
@@ -71,7 +82,7 @@ TEST(PromptKeys, ReachBackSoFarAndNoFurther) {
     before = messages;
     messages += "," + std::to_string(i);
   }
-  const PromptKeys keys("m", Chat(messages + "]"), kSecret);
+  const PromptKeys keys("m", EngineKind::kVllm, Chat(messages + "]"), kSecret);
   ASSERT_EQ(keys.earlier(), PromptKeys::kReach - 1);
   EXPECT_TRUE(keys.Earlier(0) == KeyOf(Chat(before + "]")));
   std::string oldest = "[0";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/json_scan.h"
+#include "router/gateway/prompt_kind.h"
 #include "router/gateway/token_body.h"
 #include "text/tokens/token_ids.h"
 
@@ -124,6 +125,7 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
   question.parts = PartsOf(fields.parts, route);
   const std::string_view text = question.parts.prompt;
   prompt.prompt_tokens = GuessTokens(question.parts);
+  prompt.kind = KindOf(question.parts);
   const EngineKind engine = EngineOf(*fleet, fields.model);
   prompt.engine = engine;
   const std::string_view ids = route == Route::kChat ? OwnIds(fields, engine) : text;
@@ -136,6 +138,7 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
   } else if (IsText(text) || IsList(question.parts.messages)) {
     question.model = fields.model;
     question.fleet = std::move(fleet);
+    question.engine = engine;
     const bool literal = options_.literal_user_text && TakesTokenIds(engine, route, fields);
     if (TakeMemory(BytesOf(question.parts) * kMostPerByteOfText, fields.model, prompt)) {
       auto reading = ReadText(question, literal, prompt);
@@ -160,6 +163,7 @@ void PromptReader::ReadIds(std::string_view array, PromptTokens& prompt) {
   prompt.tokens = *prompt.room;
   prompt.prompt_tokens = prompt.tokens.size();
   prompt.from = TokensFrom::kIds;
+  prompt.kind = PromptKind::kIds;
 }
 
 Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
@@ -205,7 +209,7 @@ Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> mode
 }
 
 Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& prompt) {
-  const PromptKeys keys(question.model, question.parts, options_.secret);
+  const PromptKeys keys(question.model, question.engine, question.parts, options_.secret);
   if (SharedTokens known = shelves_.tokens.Find(keys.whole())) {
     Use(prompt, std::move(known), TokensFrom::kCache);
     co_return;

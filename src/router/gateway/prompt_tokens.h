@@ -74,6 +74,7 @@ struct PromptTokens {
   SpareTokens::Room room;
   uint64_t seed = kKeySeed;  // of its namespace: adapter and cache salt
   TokensFrom from = TokensFrom::kNone;
+  PromptKind kind = PromptKind::kChat;
   size_t prompt_tokens = 0;        // token count of the prompt; an estimate if the tokens are not
                                    // known
   std::optional<Inexact> inexact;  // why the model's files do not give all tokens

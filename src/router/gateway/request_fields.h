@@ -4,10 +4,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "engine/engine_kind.h"
 #include "engine/model_name.h"
 
 namespace fathom {
@@ -34,22 +36,34 @@ struct PromptFields {
 struct PromptField {
   std::string_view name;
   std::string_view PromptFields::* value;
-  bool asked = true;  // an engine's /tokenize takes it
+  // How an engine's /tokenize comes to know it. What the endpoint for chats ignores must not be
+  // sent: SGLang's /tokenize honours add_generation_prompt, its chats do not.
+  enum class Asked : uint8_t { kNot, kByName, kInTemplateArguments };
+  Asked vllm = Asked::kByName;  // and engines that are not identified
+  Asked sglang = Asked::kByName;
+
+  Asked By(EngineKind engine) const { return engine == EngineKind::kSglang ? sglang : vllm; }
 };
 constexpr std::array<PromptField, 13> kPromptFields = {{
     {"prompt", &PromptFields::prompt},
     {"messages", &PromptFields::messages},
     {"tools", &PromptFields::tools},
-    {"chat_template", &PromptFields::chat_template},
+    {"chat_template", &PromptFields::chat_template, PromptField::Asked::kByName,
+     PromptField::Asked::kNot},
     {"chat_template_kwargs", &PromptFields::chat_template_kwargs},
-    {"add_generation_prompt", &PromptFields::add_generation_prompt},
+    {"add_generation_prompt", &PromptFields::add_generation_prompt, PromptField::Asked::kByName,
+     PromptField::Asked::kNot},
     {"continue_final_message", &PromptFields::continue_final_message},
-    {"add_special_tokens", &PromptFields::add_special_tokens},
-    {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs},
-    {"media_io_kwargs", &PromptFields::media_io_kwargs},
-    {"documents", &PromptFields::documents, false},
-    {"reasoning_effort", &PromptFields::reasoning_effort, false},
-    {"tool_choice", &PromptFields::tool_choice, false},
+    {"add_special_tokens", &PromptFields::add_special_tokens, PromptField::Asked::kByName,
+     PromptField::Asked::kNot},
+    {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs, PromptField::Asked::kByName,
+     PromptField::Asked::kNot},
+    {"media_io_kwargs", &PromptFields::media_io_kwargs, PromptField::Asked::kByName,
+     PromptField::Asked::kNot},
+    {"documents", &PromptFields::documents, PromptField::Asked::kInTemplateArguments,
+     PromptField::Asked::kNot},
+    {"reasoning_effort", &PromptFields::reasoning_effort, PromptField::Asked::kInTemplateArguments},
+    {"tool_choice", &PromptFields::tool_choice, PromptField::Asked::kNot},
 }};
 
 struct RequestFields {

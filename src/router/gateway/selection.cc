@@ -161,6 +161,7 @@ RouteQuestion Selection::Question() const {
           .known = prompt_.known,
           .prompt_tokens = static_cast<uint32_t>(prompt_.prompt_tokens),
           .space = Space(),
+          .kind = prompt_.kind,
           .queued = context_.dispatch.Waiting(fields_.model),
           .weights = weights_};
 }

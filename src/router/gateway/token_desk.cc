@@ -15,6 +15,7 @@ TokenQuestion CopyOf(const TokenQuestion& question, std::string& text) {
   text += question.model;
   TokenQuestion copy;
   copy.fleet = question.fleet;
+  copy.engine = question.engine;
   copy.model = text;
   copy.parts = fathom::CopyOf(question.parts, text);
   return copy;

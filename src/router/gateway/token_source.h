@@ -21,6 +21,7 @@ struct TokenQuestion {
   std::string_view model;  // empty if the request names none
   PromptFields parts;  // either `prompt`, which is one text, or `messages` and the members for them
   std::shared_ptr<const FleetSnapshot> fleet;
+  EngineKind engine = EngineKind::kUnknown;  // of the model's workers: it decides what is asked
 };
 
 enum class TokenFailure : uint8_t {

@@ -84,7 +84,7 @@ RankView Steering::Look(uint32_t position) {
   view.load = place.rank->load.Look(now_, unit_ * view.slowness);
   const bool caches = place.worker->report.prefix_caching().value_or(true);
   const bool usable = caches && !place.rank->doubted.load(std::memory_order_relaxed);
-  view.trust = usable ? place.rank->witness.Credit(space_) : 0;
+  view.trust = usable ? place.rank->witness.Credit(space_, kind_) : 0;
   view.capacity = place.worker->report.kv_tokens();
   if (!decision_.tokens_known) return view;
   const Roster::Holding& holding = roster_->holding(position);
@@ -226,6 +226,7 @@ void Steering::Begin(const RouteQuestion& question, Roster& roster, TimePoint no
   now_ = now;
   unit_ = world_.speed.unit();
   space_ = question.space;
+  kind_ = question.kind;
   decision_.mode = options.mode;
   decision_.events = options.events;
   decision_.tokens_known = !question.tokens.empty();

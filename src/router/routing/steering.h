@@ -94,6 +94,7 @@ struct RouteQuestion {
   KnownPrefix known;                // keys of an earlier prompt with the same beginning
   uint32_t prompt_tokens = 0;       // an estimate if the tokens are unknown
   PromptSpace space = PromptSpace::kPlain;
+  PromptKind kind = PromptKind::kChat;
   size_t queued = 0;  // requests waiting in the router for a rank with room
   Weights weights;
 };
@@ -175,6 +176,7 @@ class Steering final : private CandidateSearch::Views {
   TimePoint now_{};
   double unit_ = 0;
   PromptSpace space_ = PromptSpace::kPlain;
+  PromptKind kind_ = PromptKind::kChat;
   bool may_wait_ = false;
 };
 

@@ -144,7 +144,8 @@ void Testimony::NoteBlocks(Steering& steering, const RouteQuestion& question, co
                               .tokens = {some.begin(), some.end()},
                               .keys = {some_keys.begin(), some_keys.end()},
                               .block_size = shape_.size,
-                              .model = std::string(about.model)};
+                              .model = std::string(about.model),
+                              .kind = question.kind};
   }
   note_ = rank_.witness.Sent(busy, std::move(expected), now);
 }

@@ -63,9 +63,16 @@ Result<TemplateValue> GetItem(const TemplateValue& value, const TemplateValue& k
                               RenderBudget& budget) {
   if (value.is_undefined()) return Fail(Blame::kCaller, "an item of an undefined value");
   if (const std::string* name = key.text()) return GetNamedItem(value, FindMethods(*name), budget);
-  if (const int64_t* index = key.integer()) return TakeIndex(value, *index, budget);
-  if (const bool* boolean = key.boolean()) return TakeIndex(value, *boolean ? 1 : 0, budget);
-  return TemplateValue();
+  if (value.dict() != nullptr) {
+    const std::optional<std::string> name = DictKey(key);
+    const TemplateValue* const member = name ? FindNamed(value, *name, budget) : nullptr;
+    return member == nullptr ? TemplateValue() : *member;
+  }
+  const bool* const boolean = key.boolean();
+  if (key.integer() == nullptr && boolean == nullptr) return TemplateValue();
+  const int64_t index = boolean == nullptr ? *key.integer() : *boolean ? 1 : 0;
+  TemplateValue item = TakeIndex(value, index, budget);
+  return value.is_markup() ? std::move(item).AsMarkup() : std::move(item);
 }
 
 Result<TemplateValue> GetNamedItem(const TemplateValue& value, const MethodName& key,

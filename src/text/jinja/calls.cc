@@ -3,6 +3,7 @@
 
 #include "text/jinja/attribute.h"
 #include "text/jinja/interpreter.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/python_operator.h"
 #include "text/jinja/python_text.h"
 #include "text/jinja/strftime.h"
@@ -91,7 +92,12 @@ std::optional<Arguments> Interpreter::EvaluateArguments(const ArgumentList& list
     if (more->dict() == nullptr)
       return Fails(line, {Blame::kCaller, "expected a dict"}), std::nullopt;
     if (!budget_.Spend(more->dict()->size())) return Fails(0, budget_.error()), std::nullopt;
-    for (const auto& [name, value] : *more->dict()) arguments.keywords.emplace_back(name, value);
+    for (const auto& [name, value] : *more->dict()) {
+      if (!KeyValue(name).is_text()) {
+        return Fails(line, {Blame::kCaller, "keywords must be texts"}), std::nullopt;
+      }
+      arguments.keywords.emplace_back(name, value);
+    }
   }
   return arguments;
 }
@@ -107,7 +113,7 @@ Interpreter::Borrowed Interpreter::EvaluateNode(const Call& node, const Expressi
   if (attribute == nullptr) return CallValue(*object, *arguments, expression, scratch);
   const MethodName& name = *attribute->name;
   if (const Method* method = name.For(*object)) {
-    auto result = method->run(*object, *arguments, budget_);
+    auto result = RunMethod(*method, *object, *arguments, budget_);
     if (!result)
       result = std::unexpected(std::move(result).error().In(fmt::format("method '{}'", name.name)));
     return Take(expression.line, std::move(result), scratch);
@@ -139,7 +145,8 @@ Interpreter::Borrowed Interpreter::CallValue(const TemplateValue& callee,
   }
   if (callable->function != nullptr) return CallFunction(*callable, arguments, call.line, scratch);
   if (callable->method != nullptr) {
-    return Take(call.line, callable->method->run(callable->receiver, arguments, budget_), scratch);
+    return Take(call.line, RunMethod(*callable->method, callable->receiver, arguments, budget_),
+                scratch);
   }
   const bool refuses = callable->builtin == Builtin::kRaiseException;
   Result<TemplateValue> result = CallBuiltin(*callable->builtin, arguments);

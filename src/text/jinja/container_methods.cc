@@ -41,8 +41,8 @@ Result<TemplateValue> Get(const TemplateValue& receiver, const Arguments& argume
   if (bound[0]->sequence() != nullptr || bound[0]->dict() != nullptr) {
     return Fail(Blame::kCaller, "{} is not a key", TypeName(*bound[0]));
   }
-  const TemplateValue* found =
-      bound[0]->is_text() ? FindMember(*receiver.dict(), *bound[0]->text()) : nullptr;
+  const std::optional<std::string> key = DictKey(*bound[0]);
+  const TemplateValue* found = key ? FindMember(*receiver.dict(), *key) : nullptr;
   if (found != nullptr) return *found;
   return bound[1] == nullptr ? TemplateValue(nullptr) : *bound[1];
 }
@@ -55,10 +55,10 @@ Result<TemplateValue> View(const TemplateValue& receiver, const Arguments& argum
   if (!budget.Spend(receiver.dict()->size())) return items;
   items.reserve(receiver.dict()->size());
   for (const auto& [key, value] : *receiver.dict()) {
-    if (kKind == SequenceKind::kKeys) items.emplace_back(key);
+    if (kKind == SequenceKind::kKeys) items.push_back(KeyValue(key));
     if (kKind == SequenceKind::kValues) items.push_back(value);
     if (kKind == SequenceKind::kItems) {
-      items.push_back(TemplateValue(TemplateList{key, value}, SequenceKind::kTuple));
+      items.push_back(TemplateValue(TemplateList{KeyValue(key), value}, SequenceKind::kTuple));
     }
   }
   return Nested(TemplateValue(std::move(items), kKind));

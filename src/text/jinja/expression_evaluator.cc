@@ -4,6 +4,7 @@
 #include "text/jinja/bounded_text.h"
 #include "text/jinja/filter.h"
 #include "text/jinja/interpreter.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/predicate.h"
 #include "text/jinja/python_operator.h"
 #include "text/jinja/python_slice.h"
@@ -62,15 +63,15 @@ Interpreter::Borrowed Interpreter::EvaluateNode(const DictLiteral& node,
     TemplateValue key_scratch;
     const Borrowed key = Evaluate(*key_expression, key_scratch);
     if (key == nullptr) return nullptr;
-    if (!key->is_text()) {
-      Fails(expression.line, {Blame::kCaller, "a key that is not a text is not supported"});
+    const std::optional<std::string> name = DictKey(*key);
+    if (!name) {
+      Fails(expression.line, {Blame::kCaller, "a key of this kind is not supported"});
       return nullptr;
     }
-    const std::string name = *key->text();
     std::optional<TemplateValue> value = EvaluateCopy(*value_expression);
     if (!value) return nullptr;
     budget_.Spend(members.size() / 8);
-    SetMember(members, name, *std::move(value));
+    SetMember(members, *name, *std::move(value));
   }
   return Take(expression.line, Nested(TemplateValue(std::move(members))), scratch);
 }
@@ -107,10 +108,12 @@ Interpreter::Borrowed Interpreter::EvaluateNode(const Sum& node, const Expressio
   if (!first->is_text()) return AddTerms(node, *first, expression.line, scratch);
   std::string text;
   std::string* out = std::exchange(out_, &text);
-  const bool fine = WriteTerms(node, *first, expression.line);
+  bool markup = false;
+  const bool fine = WriteTerms(node, *first, expression.line, markup);
   out_ = out;
   if (!fine) return nullptr;
   scratch = TemplateValue(std::move(text));
+  if (markup) scratch = std::move(scratch).AsMarkup();
   return &scratch;
 }
 
@@ -136,7 +139,10 @@ Interpreter::Borrowed Interpreter::AddTerms(const Sum& sum, const TemplateValue&
 }
 
 // Nothing but texts can follow a text: their bytes are copied once.
-bool Interpreter::WriteTerms(const Sum& sum, const TemplateValue& first, uint32_t line) {
+bool Interpreter::WriteTerms(const Sum& sum, const TemplateValue& first, uint32_t line,
+                             bool& markup) {
+  const size_t begin = out_->size();
+  markup = first.is_markup();
   if (!Write(*first.text())) return false;
   for (size_t i = 1; i < sum.terms.size(); ++i) {
     TemplateValue lent;
@@ -147,9 +153,21 @@ bool Interpreter::WriteTerms(const Sum& sum, const TemplateValue& first, uint32_
       return Fails(line,
                    {Blame::kCaller, fmt::format("str + {} is not possible", TypeName(*term))});
     }
-    if (!Write(*term->text())) return false;
+    if (!WriteTerm(*term, begin, markup)) return false;
   }
   return true;
+}
+
+// `begin`: where the sum begins. A markup makes one of all that stands before it.
+bool Interpreter::WriteTerm(const TemplateValue& term, size_t begin, bool& markup) {
+  if (term.is_markup() && !markup) {
+    markup = true;
+    const std::string before = Escaped(std::string_view(*out_).substr(begin));
+    out_->resize(begin);
+    if (!Write(before)) return false;
+  }
+  const bool escapes = markup && !term.is_markup();
+  return escapes ? Write(Escaped(*term.text())) : Write(*term.text());
 }
 
 Interpreter::Borrowed Interpreter::EvaluateNode(const Concatenation& node,
@@ -285,32 +303,41 @@ Interpreter::Borrowed Interpreter::EvaluateNode(const Slice& node, const Express
 
 Interpreter::Borrowed Interpreter::EvaluateNode(const FilterUse& node, const Expression& expression,
                                                 TemplateValue& scratch) {
+  if (node.filter == nullptr) return RefuseUnknown("filter", node.unknown, expression.line);
   TemplateValue lent;
   const Borrowed input = Evaluate(*node.input, lent);
   if (input == nullptr) return nullptr;
   const std::optional<Arguments> arguments = EvaluateArguments(node.arguments, expression.line);
   if (!arguments) return nullptr;
-  auto result = node.filter->run(*input, *arguments, budget_);
+  auto result = RunFilter(*node.filter, *input, *arguments, budget_);
   if (!result)
     result = std::unexpected(
         std::move(result).error().In(fmt::format("filter '{}'", node.filter->name)));
   return Take(expression.line, std::move(result), scratch);
 }
 
+Interpreter::Borrowed Interpreter::RefuseUnknown(std::string_view what, std::string_view name,
+                                                 uint32_t line) {
+  Fails(line, {Blame::kCaller, fmt::format("{} '{}' is not supported", what, name)});
+  return nullptr;
+}
+
 Interpreter::Borrowed Interpreter::EvaluateFilters(const Expression& chain,
                                                    const TemplateValue& text,
                                                    TemplateValue& scratch) {
   const FilterUse& node = std::get<FilterUse>(chain.node);
+  if (node.filter == nullptr) return RefuseUnknown("filter", node.unknown, chain.line);
   TemplateValue lent;
   const Borrowed input = node.input == nullptr ? &text : EvaluateFilters(*node.input, text, lent);
   if (input == nullptr || !Step()) return nullptr;
   const std::optional<Arguments> arguments = EvaluateArguments(node.arguments, chain.line);
   if (!arguments) return nullptr;
-  return Take(chain.line, node.filter->run(*input, *arguments, budget_), scratch);
+  return Take(chain.line, RunFilter(*node.filter, *input, *arguments, budget_), scratch);
 }
 
 Interpreter::Borrowed Interpreter::EvaluateNode(const TestUse& node, const Expression& expression,
                                                 TemplateValue& scratch) {
+  if (node.test == nullptr) return RefuseUnknown("test", node.unknown, expression.line);
   TemplateValue lent;
   const Borrowed input = Evaluate(*node.input, lent);
   if (input == nullptr) return nullptr;

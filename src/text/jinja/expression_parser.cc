@@ -70,6 +70,7 @@ Result<ExpressionPtr> ExpressionParser::ParseTuple(bool conditional) {
 Result<ExpressionPtr> ExpressionParser::ParseConditional() {
   const Descent descent(depth_);
   TRY_VOID(CheckDepth(depth_, tokens_.line()));
+  const std::optional<Error> unknown_before = unknown_;
   TRY(ExpressionPtr value, ParseOr());
   while (tokens_.IsName("if")) {
     const uint32_t line = tokens_.Take().line;
@@ -78,6 +79,7 @@ Result<ExpressionPtr> ExpressionParser::ParseConditional() {
     if (tokens_.SkipName("else")) {
       TRY(no, ParseConditional());
     }
+    unknown_ = unknown_before;  // all of it was a branch
     const uint32_t height = HeightOf(test, value, no);
     TRY(value, Make(Conditional{std::move(test), std::move(value), std::move(no)}, line, height));
   }

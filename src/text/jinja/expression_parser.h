@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/result.h"
@@ -27,8 +28,12 @@ class ExpressionParser {
   // What stands before `=` or `in`. `attributes`: may be an attribute of a namespace.
   Result<Target> ParseTarget(bool attributes);
 
-  // Whether a filter that makes markup was parsed since the last time.
-  bool TakeMarkup() { return std::exchange(markup_, false); }
+  // The first filter, test or method that is not known, outside of all branches. Inside of one it
+  // is an error only once the branch is taken, as in jinja2.
+  const std::optional<Error>& unknown() const { return unknown_; }
+  // Parses branches from now on, or no longer.
+  void EnterBranch() { ++branches_; }
+  void LeaveBranch() { --branches_; }
 
   // Of expressions in each other.
   static Result<> CheckDepth(uint32_t depth, uint32_t line);
@@ -75,9 +80,12 @@ class ExpressionParser {
   // `height` of the tallest part; fails above Template::kMaxDepth.
   Result<ExpressionPtr> Make(Expression::Node node, uint32_t line, uint32_t height);
 
+  void NoteUnknown(std::unexpected<Error> unknown);
+
   TokenStream& tokens_;
-  uint32_t depth_ = 0;  // of the parser's own recursion
-  bool markup_ = false;
+  uint32_t depth_ = 0;     // of the parser's own recursion
+  uint32_t branches_ = 0;  // in each other
+  std::optional<Error> unknown_;
 };
 
 }  // namespace fathom

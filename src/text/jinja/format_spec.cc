@@ -95,8 +95,8 @@ Result<NumberText> TextOf(const TemplateValue& value, const FormatSpec& spec) {
     return RealText(*real, spec);
   } else if (const int64_t* number = value.integer()) {
     integer = *number;
-  } else if (const uint64_t* large = value.large_integer()) {
-    integer = *large;
+  } else if (value.large_integer() != nullptr) {
+    return Fail(Blame::kCaller, "a number that is too large");
   } else if (const bool* boolean = value.boolean()) {
     integer = *boolean ? 1 : 0;
   } else {

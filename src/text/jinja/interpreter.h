@@ -76,7 +76,9 @@ class Interpreter {
   // The rest of a sum that begins with that.
   Borrowed AddTerms(const Sum& sum, const TemplateValue& first, uint32_t line,
                     TemplateValue& scratch);
-  bool WriteTerms(const Sum& sum, const TemplateValue& first, uint32_t line);
+  bool WriteTerms(const Sum& sum, const TemplateValue& first, uint32_t line, bool& markup);
+  bool WriteTerm(const TemplateValue& term, size_t begin, bool& markup);
+  Borrowed RefuseUnknown(std::string_view what, std::string_view name, uint32_t line);
   bool EvaluateBound(const ExpressionPtr& bound, std::optional<int64_t>& out);
 
   // calls.cc

@@ -72,7 +72,7 @@ Result<TemplateValue> ItemPairs(const TemplateValue& input, const Arguments& arg
   TemplateList pairs;
   if (!budget.Spend(input.dict()->size())) return TemplateValue();
   for (const auto& [key, value] : *input.dict()) {
-    pairs.push_back(TemplateValue(TemplateList{key, value}, SequenceKind::kTuple));
+    pairs.push_back(TemplateValue(TemplateList{KeyValue(key), value}, SequenceKind::kTuple));
   }
   return Nested(Iterator(std::move(pairs)));
 }

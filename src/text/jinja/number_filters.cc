@@ -96,7 +96,7 @@ Result<TemplateValue> Float(const TemplateValue& input, const Arguments& argumen
   if (input.is_undefined()) return Fail(Blame::kCaller, "an undefined value is not a number");
   if (input.real() != nullptr) return input;
   if (const std::optional<int64_t> integer = IntegerOf(input)) return static_cast<double>(*integer);
-  if (const uint64_t* large = input.large_integer()) return static_cast<double>(*large);
+  if (const LargeInteger* large = input.large_integer()) return AsDouble(*large);
   const std::optional<double> real = input.is_text() ? ReadFloat(*input.text()) : std::nullopt;
   if (real) return *real;
   return bound[0] == nullptr ? TemplateValue(0.0) : *bound[0];
@@ -105,7 +105,10 @@ Result<TemplateValue> Float(const TemplateValue& input, const Arguments& argumen
 Result<TemplateValue> Abs(const TemplateValue& input, const Arguments& arguments, RenderBudget&) {
   TRY_VOID(BindNone(arguments));
   if (const double* real = input.real()) return std::abs(*real);
-  if (input.large_integer() != nullptr) return input;
+  if (const LargeInteger* large = input.large_integer()) {
+    return TemplateValue(
+        LargeInteger{large->digits.substr(large->digits.starts_with('-') ? 1 : 0)});
+  }
   const std::optional<int64_t> integer = IntegerOf(input);
   if (!integer) return Fail(Blame::kCaller, "{} is not a number", TypeName(input));
   return *integer < 0 ? Negative(*integer) : *integer;

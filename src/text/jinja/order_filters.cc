@@ -142,9 +142,9 @@ Result<TemplateValue> DictSort(const TemplateValue& input, const Arguments& argu
   std::vector<Keyed> entries;
   for (const auto& [key, value] : *input.dict()) {
     if (!budget.Spend(1)) break;
-    const TemplateValue& sorted_by = by == "key" ? TemplateValue(key) : value;
+    const TemplateValue& sorted_by = by == "key" ? KeyValue(key) : value;
     entries.emplace_back(Folded(sorted_by, TruthOr(bound[0], false), budget),
-                         TemplateValue(TemplateList{key, value}, SequenceKind::kTuple));
+                         TemplateValue(TemplateList{KeyValue(key), value}, SequenceKind::kTuple));
   }
   TRY_VOID(SortByKey(entries, TruthOr(bound[2], false), budget));
   return Nested(ItemsOf(std::move(entries)));

@@ -24,6 +24,7 @@ Result<bool> Holds(const TemplateValue& value, const Arguments& arguments, Rende
   return kHolds(value);
 }
 
+bool IsMarkup(const TemplateValue& value) { return value.is_markup(); }
 bool IsDefined(const TemplateValue& value) { return !value.is_undefined(); }
 bool IsTrue(const TemplateValue& value) { return value.boolean() != nullptr && *value.boolean(); }
 bool IsFalse(const TemplateValue& value) { return value.boolean() != nullptr && !*value.boolean(); }
@@ -101,6 +102,7 @@ constexpr Predicate kPredicates[] = {
     {"divisibleby", IsDivisibleBy},
     {"eq", Compares<Comparator::kEqual>},
     {"equalto", Compares<Comparator::kEqual>},
+    {"escaped", Holds<IsMarkup>},
     {"even", HasParity<0>},
     {"false", Holds<IsFalse>},
     {"float", IsOfKind<Kind::kFloat>},

@@ -47,12 +47,15 @@ Result<> CheckNamed(const TokenStream& tokens, const Filter& filter,
                                            : tokens.Wrong("test '{}' is not supported", *name);
   }
   const Filter* named = FindFilter(*name);
-  const bool known =
-      named != nullptr && !MakesMarkup(*named) && NamedByArguments(*named) == NamesWhat::kNothing;
+  const bool known = named != nullptr && NamedByArguments(*named) == NamesWhat::kNothing;
   return known ? Result<>() : tokens.Wrong("filter '{}' is not supported by map", *name);
 }
 
 }  // namespace
+
+void ExpressionParser::NoteUnknown(std::unexpected<Error> unknown) {
+  if (branches_ == 0 && !unknown_) unknown_ = std::move(unknown).error();
+}
 
 Result<ExpressionPtr> ExpressionParser::ParsePrimary() {
   const uint32_t line = tokens_.line();
@@ -126,8 +129,9 @@ Result<ExpressionPtr> ExpressionParser::ParseDict() {
   uint32_t height = 0;
   while (!tokens_.IsOperator("}")) {
     TRY(ExpressionPtr key, Parse());
-    if (std::holds_alternative<Literal>(key->node) && WrittenText(*key) == nullptr) {
-      return tokens_.Wrong("a dict with a key that is not a text is not supported");
+    const Literal* const written = std::get_if<Literal>(&key->node);
+    if (written != nullptr && !DictKey(written->value)) {
+      return tokens_.Wrong("a dict with a key of this kind is not supported");
     }
     TRY_VOID(tokens_.ExpectOperator(":"));
     TRY(ExpressionPtr value, Parse());
@@ -177,7 +181,7 @@ Result<ExpressionPtr> ExpressionParser::ParseDot(ExpressionPtr value) {
   }
   TRY(const std::string name, tokens_.ExpectName());
   if (tokens_.IsOperator("(") && IsUnsupportedMethod(name)) {
-    return tokens_.Wrong("method '{}' is not supported", name);
+    NoteUnknown(tokens_.Wrong("method '{}' is not supported", name));
   }
   return Make(Attribute{std::move(value), tokens_.names().Methods(name)}, line, height);
 }
@@ -268,19 +272,19 @@ Result<ExpressionPtr> ExpressionParser::ParseFilter(ExpressionPtr input) {
   const uint32_t line = tokens_.line();
   TRY(const std::string name, tokens_.ExpectName());
   const Filter* filter = FindFilter(name);
-  if (filter == nullptr) return tokens_.Wrong("filter '{}' is not supported", name);
+  if (filter == nullptr) NoteUnknown(tokens_.Wrong("filter '{}' is not supported", name));
   ArgumentList arguments;
   if (tokens_.IsOperator("(")) {
     TRY(arguments, ParseArguments());
   }
-  TRY_VOID(CheckNamed(tokens_, *filter, arguments));
-  const bool printed = tokens_.Is(TokenKind::kPrintEnd) && input != nullptr;
-  if (MakesMarkup(*filter) && !printed) {
-    return tokens_.Wrong("filter '{}' is supported only at the end of what is printed", name);
+  if (filter != nullptr) {
+    const Result<> named = CheckNamed(tokens_, *filter, arguments);
+    if (!named) NoteUnknown(std::unexpected(named.error()));
   }
-  markup_ = markup_ || MakesMarkup(*filter);
   const uint32_t height = std::max(HeightOf(input), HeightOf(arguments));
-  return Make(FilterUse{std::move(input), filter, std::move(arguments)}, line, height);
+  std::string unknown = filter == nullptr ? name : "";
+  return Make(FilterUse{std::move(input), filter, std::move(arguments), std::move(unknown)}, line,
+              height);
 }
 
 Result<ExpressionPtr> ExpressionParser::ParseTest(ExpressionPtr input) {
@@ -288,7 +292,7 @@ Result<ExpressionPtr> ExpressionParser::ParseTest(ExpressionPtr input) {
   const bool negated = tokens_.SkipName("not");
   TRY(const std::string name, tokens_.ExpectName());
   const Predicate* test = FindPredicate(name);
-  if (test == nullptr) return tokens_.Wrong("test '{}' is not supported", name);
+  if (test == nullptr) NoteUnknown(tokens_.Wrong("test '{}' is not supported", name));
   ArgumentList arguments;
   const bool keyword = tokens_.IsName("else") || tokens_.IsName("or") || tokens_.IsName("and");
   const bool name_next = tokens_.Is(TokenKind::kName) && !keyword;
@@ -305,7 +309,10 @@ Result<ExpressionPtr> ExpressionParser::ParseTest(ExpressionPtr input) {
     arguments.positional.push_back(std::move(value));
   }
   const uint32_t height = std::max(HeightOf(input), HeightOf(arguments));
-  TRY(ExpressionPtr use, Make(TestUse{std::move(input), test, std::move(arguments)}, line, height));
+  std::string unknown = test == nullptr ? name : "";
+  TRY(ExpressionPtr use,
+      Make(TestUse{std::move(input), test, std::move(arguments), std::move(unknown)}, line,
+           height));
   if (!negated) return use;
   const uint32_t above = HeightOf(use);
   return Make(Unary{UnaryOperator::kNot, std::move(use)}, line, above);

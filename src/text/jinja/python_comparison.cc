@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <cstdlib>
 
 #include "text/jinja/object.h"
 #include "text/jinja/python_operator.h"
@@ -14,30 +16,47 @@ bool IsComparableNumber(const TemplateValue& value) {
   return value.kind() >= Kind::kBoolean && value.kind() <= Kind::kFloat;
 }
 
-// Numbers that no float can hold exactly are compared as integers.
-__int128 AsInteger(const TemplateValue& value) {
+int64_t AsInteger(const TemplateValue& value) {
   if (const bool* boolean = value.boolean()) return *boolean ? 1 : 0;
-  if (const uint64_t* large = value.large_integer()) return *large;
   return *value.integer();
+}
+
+// More digits are more, unless both are negative.
+std::strong_ordering OrderDigits(std::string_view a, std::string_view b) {
+  const bool negative = a.starts_with('-');
+  if (negative != b.starts_with('-')) {
+    return negative ? std::strong_ordering::less : std::strong_ordering::greater;
+  }
+  const auto order = a.size() != b.size() ? a.size() <=> b.size() : a <=> b;
+  return negative ? 0 <=> order : order;
+}
+
+// Numbers that no float can hold exactly are compared as integers. A large one is beyond all that
+// are not.
+std::strong_ordering OrderIntegers(const TemplateValue& a, const TemplateValue& b) {
+  const LargeInteger* x = a.large_integer();
+  const LargeInteger* y = b.large_integer();
+  if (x == nullptr && y == nullptr) return AsInteger(a) <=> AsInteger(b);
+  if (x != nullptr && y != nullptr) return OrderDigits(x->digits, y->digits);
+  const bool negative = (x != nullptr ? x : y)->digits.starts_with('-');
+  return (x != nullptr) != negative ? std::strong_ordering::greater : std::strong_ordering::less;
+}
+
+// long double has the 64 bits that each integer of that size needs.
+long double AsReal(const TemplateValue& value) {
+  if (const double* real = value.real()) return *real;
+  if (const LargeInteger* large = value.large_integer()) {
+    return std::strtold(large->digits.c_str(), nullptr);
+  }
+  return AsInteger(value);
 }
 
 std::partial_ordering OrderNumbers(const TemplateValue& a, const TemplateValue& b) {
   const double* x = a.real();
   const double* y = b.real();
-  if (x == nullptr && y == nullptr) {
-    const __int128 i = AsInteger(a);
-    const __int128 j = AsInteger(b);
-    return i < j   ? std::partial_ordering::less
-           : i > j ? std::partial_ordering::greater
-                   : std::partial_ordering::equivalent;
-  }
+  if (x == nullptr && y == nullptr) return OrderIntegers(a, b);
   if (x != nullptr && y != nullptr) return *x <=> *y;
-  // long double has the 64 bits that each integer needs.
-  const auto left =
-      x != nullptr ? static_cast<long double>(*x) : static_cast<long double>(AsInteger(a));
-  const auto right =
-      y != nullptr ? static_cast<long double>(*y) : static_cast<long double>(AsInteger(b));
-  return left <=> right;
+  return AsReal(a) <=> AsReal(b);
 }
 
 bool IsTuple(SequenceKind kind) {
@@ -180,7 +199,8 @@ Result<bool> Contains(const TemplateValue& container, const TemplateValue& item,
     if (item.kind() == Kind::kSequence || item.kind() == Kind::kDict) {
       return Fail(Blame::kCaller, "{} is not a key", TypeName(item));
     }
-    return item.is_text() && FindMember(*dict, *item.text()) != nullptr;
+    const std::optional<std::string> key = DictKey(item);
+    return key && FindMember(*dict, *key) != nullptr;
   }
   TRY(const TemplateValue items, Items(container, budget));
   return ContainsItem(items.sequence()->items, item, budget);

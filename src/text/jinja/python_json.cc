@@ -117,13 +117,30 @@ class Dumper {
     return {};
   }
 
+  // JSON has no other keys than texts: 1 becomes "1", and None "null".
+  Result<> Key(const TemplateValue& key) {
+    if (const std::string* text = key.text()) {
+      Text(*text);
+      return {};
+    }
+    out_.Add("\"");
+    TRY_VOID(Dump(key));
+    out_.Add("\"");
+    return {};
+  }
+
   Result<> Dict(const TemplateDict& dict) {
     if (dict.empty()) {
       out_.Add("{}");
       return {};
     }
     std::vector<const TemplateDict::value_type*> members;
-    for (const auto& member : dict) members.push_back(&member);
+    for (const auto& member : dict) {
+      members.push_back(&member);
+      if (style_.sort_keys && !KeyValue(member.first).is_text()) {
+        return Fail(Blame::kCaller, "keys that are not texts are not sorted");
+      }
+    }
     if (style_.sort_keys) std::ranges::sort(members, {}, [](const auto* m) { return m->first; });
     out_.Add("{");
     ++level_;
@@ -132,7 +149,7 @@ class Dumper {
       if (!first) out_.Add(style_.item_separator);
       first = false;
       NewLine();
-      Text(member->first);
+      TRY_VOID(Key(KeyValue(member->first)));
       out_.Add(style_.key_separator);
       TRY_VOID(Dump(member->second));
       if (!out_.open()) break;

@@ -1,9 +1,11 @@
 #include "text/jinja/python_operator.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 
+#include "text/jinja/markup.h"
 #include "text/jinja/object.h"
 #include "text/jinja/python_format.h"
 #include "text/jinja/python_text.h"
@@ -25,7 +27,10 @@ std::optional<int64_t> Integer(const TemplateValue& value) {
 
 std::optional<double> Number(const TemplateValue& value) {
   if (const double* real = value.real()) return *real;
-  if (const uint64_t* large = value.large_integer()) return static_cast<double>(*large);
+  if (const LargeInteger* large = value.large_integer()) {
+    const double real = std::strtod(large->digits.c_str(), nullptr);
+    return std::isfinite(real) ? std::optional(real) : std::nullopt;
+  }
   const std::optional<int64_t> integer = Integer(value);
   return integer ? std::optional(static_cast<double>(*integer)) : std::nullopt;
 }
@@ -142,7 +147,10 @@ std::optional<TemplateValue> Repeat(const TemplateValue& a, const TemplateValue&
                                     RenderBudget& budget) {
   const std::optional<int64_t> times = Integer(b);
   if (!times) return std::nullopt;
-  if (const std::string* text = a.text()) return RepeatText(*text, *times, budget);
+  if (const std::string* text = a.text()) {
+    TemplateValue repeated = RepeatText(*text, *times, budget);
+    return a.is_markup() ? std::move(repeated).AsMarkup() : std::move(repeated);
+  }
   const TemplateSequence* list = a.sequence();
   if (list == nullptr || !IsListOrTuple(*list)) return std::nullopt;
   return RepeatList(*list, *times, budget);
@@ -185,10 +193,12 @@ Result<TemplateValue> Add(const TemplateValue& a, const TemplateValue& b, Render
   const std::string* x = a.text();
   const std::string* y = b.text();
   if (x != nullptr && y != nullptr) {
+    const bool markup = a.is_markup() || b.is_markup();
     BoundedText out(budget);
-    out.Add(*x);
-    out.Add(*y);
-    return std::move(out).TakeValue();
+    out.Add(markup && !a.is_markup() ? Escaped(*x) : *x);
+    out.Add(markup && !b.is_markup() ? Escaped(*y) : *y);
+    TemplateValue sum = std::move(out).TakeValue();
+    return markup ? std::move(sum).AsMarkup() : std::move(sum);
   }
   const std::optional<int64_t> i = Integer(a);
   const std::optional<int64_t> j = Integer(b);
@@ -217,7 +227,7 @@ Result<TemplateValue> Apply(BinaryOperator op, const TemplateValue& a, const Tem
     if (!repeated) repeated = Repeat(b, a, budget);
     if (repeated) return *std::move(repeated);
   }
-  if (op == BinaryOperator::kModulo && a.is_text()) {
+  if (op == BinaryOperator::kModulo && a.is_text() && !a.is_markup()) {
     return FormatPercent(*a.text(), b, budget);
   }
   return Unsupported(Sign(op), a, b);
@@ -236,6 +246,12 @@ Result<TemplateValue> Positive(const TemplateValue& value) {
   const std::optional<int64_t> integer = Integer(value);
   if (!integer) return Fail(Blame::kCaller, "plus {} is not possible", TypeName(value));
   return *integer;
+}
+
+Result<TemplateValue> AsDouble(const LargeInteger& value) {
+  const std::optional<double> real = Number(TemplateValue(value));
+  if (!real) return Fail(Blame::kCaller, "{}", kOverflow);
+  return *real;
 }
 
 Result<int64_t> Length(const TemplateValue& value, RenderBudget& budget) {
@@ -265,7 +281,7 @@ Result<TemplateValue> Items(const TemplateValue& value, RenderBudget& budget) {
     case Kind::kDict: {
       TemplateList keys;
       if (!budget.Spend(value.dict()->size())) return keys;
-      for (const auto& [key, member] : *value.dict()) keys.emplace_back(key);
+      for (const auto& [key, member] : *value.dict()) keys.push_back(KeyValue(key));
       return keys;
     }
     case Kind::kIterator:

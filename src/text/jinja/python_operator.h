@@ -32,6 +32,9 @@ Result<TemplateValue> Apply(BinaryOperator op, const TemplateValue& a, const Tem
 Result<TemplateValue> Negative(const TemplateValue& value);
 Result<TemplateValue> Positive(const TemplateValue& value);
 
+// Fails where Python does: beyond the largest float.
+Result<TemplateValue> AsDouble(const LargeInteger& value);
+
 // len(): texts in code points.
 Result<int64_t> Length(const TemplateValue& value, RenderBudget& budget);
 // Everything there is to iterate over, as a sequence. Uses an iterator up.

@@ -84,7 +84,10 @@ bool IsView(SequenceKind kind) { return kind >= SequenceKind::kKeys; }
 Result<TemplateValue> TakeSlice(const TemplateValue& value, const SliceRange& range,
                                 RenderBudget& budget) {
   if (range.step == 0) return Fail(Blame::kCaller, "a slice with steps of zero");
-  if (const std::string* text = value.text()) return SliceText(*text, range, budget);
+  if (const std::string* text = value.text()) {
+    TemplateValue slice = SliceText(*text, range, budget);
+    return value.is_markup() ? std::move(slice).AsMarkup() : std::move(slice);
+  }
   const TemplateSequence* list = value.sequence();
   if (list != nullptr && !IsView(list->kind)) return SliceList(*list, range, budget);
   return Fail(Blame::kCaller, "{} has no slices", TypeName(value));

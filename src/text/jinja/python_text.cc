@@ -99,7 +99,7 @@ Result<> AppendDict(BoundedText& out, const TemplateDict& dict) {
   for (const auto& [key, value] : dict) {
     if (!first) out.Add(", ");
     first = false;
-    AppendQuoted(out, key);
+    TRY_VOID(AppendRepr(out, KeyValue(key)));
     out.Add(": ");
     TRY_VOID(AppendRepr(out, value));
     if (!out.open()) break;
@@ -165,7 +165,9 @@ Result<> AppendRepr(BoundedText& out, const TemplateValue& value) {
     return {};
   }
   if (const std::string* text = value.text()) {
+    if (value.is_markup()) out.Add("Markup(");
     AppendQuoted(out, *text);
+    if (value.is_markup()) out.Add(")");
     return {};
   }
   return AppendStr(out, value);
@@ -185,7 +187,7 @@ Result<> AppendStr(BoundedText& out, const TemplateValue& value) {
       out.Add(fmt::format_int(*value.integer()).c_str());
       break;
     case Kind::kLargeInteger:
-      out.Add(fmt::format_int(*value.large_integer()).c_str());
+      out.Add(value.large_integer()->digits);
       break;
     case Kind::kFloat:
       out.Add(FloatText(*value.real()));

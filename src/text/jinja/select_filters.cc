@@ -2,6 +2,7 @@
 
 #include "text/jinja/attribute.h"
 #include "text/jinja/filter.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/object.h"
 #include "text/jinja/predicate.h"
 #include "text/jinja/python_operator.h"
@@ -52,7 +53,7 @@ Result<TemplateValue> MapFilter(const TemplateValue& input, const Arguments& arg
   TemplateList out;
   for (const TemplateValue& item : items.sequence()->items) {
     if (!budget.Spend(1)) break;
-    TRY(TemplateValue value, filter->run(item, others, budget));
+    TRY(TemplateValue value, RunFilter(*filter, item, others, budget));
     out.push_back(std::move(value));
   }
   return Nested(Iterator(std::move(out)));

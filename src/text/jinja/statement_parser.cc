@@ -4,18 +4,12 @@
 #include <utility>
 
 #include "text/jinja/expression_height.h"
-#include "text/jinja/filter.h"
 
 namespace fathom {
 namespace {
 
 bool IsOneOf(const TokenStream& tokens, std::initializer_list<std::string_view> names) {
   return std::ranges::any_of(names, [&](std::string_view name) { return tokens.IsName(name); });
-}
-
-bool IsMarkup(const Expression& expression) {
-  const FilterUse* use = std::get_if<FilterUse>(&expression.node);
-  return use != nullptr && MakesMarkup(*use->filter);
 }
 
 bool Names(const Target& target, NameId name) {
@@ -28,6 +22,7 @@ bool Names(const Target& target, NameId name) {
 Result<std::unique_ptr<Function>> StatementParser::Parse() {
   auto function = std::make_unique<Function>();
   TRY(function->body, ParseBlock({}));
+  if (expressions_.unknown()) return std::unexpected(*expressions_.unknown());
   function->height = context_.height;
   return function;
 }
@@ -80,11 +75,7 @@ Result<Block> StatementParser::ParseBodyAndEnd(std::string_view end) {
 
 Result<Statement::Node> StatementParser::ParsePrint() {
   tokens_.Take();
-  expressions_.TakeMarkup();
   TRY(ExpressionPtr value, Noted(expressions_.ParseTuple(true)));
-  if (expressions_.TakeMarkup() && !IsMarkup(*value)) {
-    return tokens_.Wrong("markup is supported only where it is all that is printed");
-  }
   TRY_VOID(tokens_.Expect(TokenKind::kPrintEnd, "'}}'"));
   return ValueOutput{std::move(value)};
 }
@@ -106,6 +97,7 @@ Result<Statement::Node> StatementParser::ParseStatement() {
 
 Result<Statement::Node> StatementParser::ParseIf() {
   IfStatement statement;
+  expressions_.EnterBranch();
   do {
     tokens_.Take();
     TRY(ExpressionPtr test, Noted(expressions_.ParseTuple(false)));
@@ -115,6 +107,7 @@ Result<Statement::Node> StatementParser::ParseIf() {
   if (tokens_.Take().text == "else") {
     TRY(statement.otherwise, ParseBodyAndEnd("endif"));
   }
+  expressions_.LeaveBranch();
   return statement;
 }
 

@@ -52,7 +52,8 @@ bool Interpreter::Print(const Expression& expression) {
   }
   const Borrowed first = Evaluate(*sum->terms.front(), scratch);
   if (first == nullptr) return false;
-  if (first->is_text()) return WriteTerms(*sum, *first, expression.line);
+  bool markup = false;
+  if (first->is_text()) return WriteTerms(*sum, *first, expression.line, markup);
   TemplateValue total;
   const Borrowed value = AddTerms(*sum, *first, expression.line, total);
   return value != nullptr && PrintValue(*value, expression.line);

@@ -133,14 +133,16 @@ struct Call {
   ArgumentList arguments;
 };
 struct FilterUse {
-  ExpressionPtr input;  // missing: the text of a block
-  const Filter* filter;
+  ExpressionPtr input;   // missing: the text of a block
+  const Filter* filter;  // nullptr: there is none of that name, which fails when it is reached
   ArgumentList arguments;
+  std::string unknown = {};
 };
 struct TestUse {
   ExpressionPtr input;
-  const Predicate* test;
+  const Predicate* test;  // as above
   ArgumentList arguments;
+  std::string unknown = {};
 };
 
 struct Expression {

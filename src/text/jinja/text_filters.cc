@@ -5,6 +5,7 @@
 
 #include "text/jinja/bounded_text.h"
 #include "text/jinja/filter.h"
+#include "text/jinja/markup.h"
 #include "text/jinja/python_format.h"
 #include "text/jinja/python_json.h"
 #include "text/jinja/python_operator.h"
@@ -58,21 +59,7 @@ Result<TemplateValue> Escape(const TemplateValue& input, const Arguments& argume
   TRY_VOID(BindNone(arguments));
   TRY(const TemplateValue text, Str(input, budget));
   BoundedText out(budget);
-  for (const char c : *text.text()) {
-    if (c == '&') {
-      out.Add("&amp;");
-    } else if (c == '<') {
-      out.Add("&lt;");
-    } else if (c == '>') {
-      out.Add("&gt;");
-    } else if (c == '\'') {
-      out.Add("&#39;");
-    } else if (c == '"') {
-      out.Add("&#34;");
-    } else {
-      out.Add(1, c);
-    }
-  }
+  out.Add(Escaped(*text.text()));
   return std::move(out).TakeValue();
 }
 

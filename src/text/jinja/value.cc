@@ -1,6 +1,7 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <unordered_map>
 
@@ -11,6 +12,9 @@ namespace {
 
 // Above it a member is found by hash while a document is read: a repeated key costs no search.
 constexpr size_t kFewMembers = 16;
+
+const std::string kNumberKey = "\xffi";
+const std::string kNoneKey = "\xffn";
 
 uint32_t Deepest(const TemplateList& items) {
   uint32_t depth = 0;
@@ -55,6 +59,9 @@ struct Reader {
     return items;
   }
   TemplateValue operator()(const Json::Object& object) const { return Members(object); }
+  TemplateValue operator()(const Json::BigInteger& big) const {
+    return TemplateValue(LargeInteger{big.digits});
+  }
   TemplateValue operator()(auto scalar) const { return scalar; }
 };
 
@@ -64,12 +71,18 @@ TemplateValue::TemplateValue(uint64_t value) {
   if (value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     value_ = static_cast<int64_t>(value);
   } else {
-    value_ = value;
+    value_ = std::make_shared<const LargeInteger>(std::to_string(value));
   }
 }
 
 TemplateValue::TemplateValue(std::string text)
-    : value_(std::make_shared<const std::string>(std::move(text))) {}
+    : value_(std::make_shared<const TemplateText>(std::move(text))) {}
+
+TemplateValue TemplateValue::AsMarkup() && {
+  if (!is_text() || is_markup()) return std::move(*this);
+  value_ = std::make_shared<const TemplateText>(*text(), true);
+  return std::move(*this);
+}
 
 TemplateValue::TemplateValue(TemplateList list, SequenceKind kind) {
   const uint32_t depth = 1 + Deepest(list);
@@ -98,6 +111,23 @@ uint32_t TemplateValue::depth() const {
     default:
       return 0;
   }
+}
+
+std::optional<std::string> DictKey(const TemplateValue& value) {
+  if (const std::string* const text = value.text()) return *text;
+  if (const int64_t* const integer = value.integer()) return kNumberKey + std::to_string(*integer);
+  if (const LargeInteger* const large = value.large_integer()) return kNumberKey + large->digits;
+  if (value.is_none()) return kNoneKey;
+  return std::nullopt;
+}
+
+TemplateValue KeyValue(std::string_view key) {
+  if (key == kNoneKey) return nullptr;
+  if (!key.starts_with(kNumberKey)) return key;
+  const std::string digits(key.substr(kNumberKey.size()));
+  int64_t number = 0;
+  const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return end.ec == std::errc() ? TemplateValue(number) : TemplateValue(LargeInteger{digits});
 }
 
 const TemplateValue* FindMember(const TemplateDict& dict, std::string_view key) {

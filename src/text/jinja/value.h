@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,8 @@ struct TemplateLoop;
 struct TemplateIterator;
 
 using TemplateList = std::vector<TemplateValue>;
-// In order of insertion, as Python keeps it. No key twice.
+// In order of insertion, as Python keeps it. No key twice. Keys that are not texts are written in a
+// way that no text can be (see DictKey()).
 using TemplateDict = std::vector<std::pair<std::string, TemplateValue>>;
 
 struct TemplateUndefined {
@@ -51,6 +53,16 @@ struct TemplateMapping {
   uint32_t depth;
 };
 
+struct TemplateText {
+  std::string text;
+  bool markup = false;  // jinja2's Markup: what is added to it is escaped (jinja/markup.h)
+};
+
+// As Python prints it: a minus and digits.
+struct LargeInteger {
+  std::string digits;
+};
+
 class TemplateValue {
  public:
   // In the order of the variant.
@@ -59,7 +71,7 @@ class TemplateValue {
     kNone,
     kBoolean,
     kInteger,
-    kLargeInteger,  // above what int64_t can hold: it can be printed and compared
+    kLargeInteger,  // beyond what int64_t can hold: it can be printed and compared
     kFloat,
     kText,
     kSequence,
@@ -76,6 +88,9 @@ class TemplateValue {
   TemplateValue(int value) : value_(int64_t{value}) {}
   TemplateValue(int64_t value) : value_(value) {}
   TemplateValue(uint64_t value);
+  // It must be beyond int64_t.
+  explicit TemplateValue(LargeInteger value)
+      : value_(std::make_shared<const LargeInteger>(std::move(value))) {}
   TemplateValue(double value) : value_(value) {}
   TemplateValue(std::string text);
   TemplateValue(std::string_view text) : TemplateValue(std::string(text)) {}
@@ -100,9 +115,20 @@ class TemplateValue {
   // nullptr: it is of another kind.
   const bool* boolean() const { return std::get_if<bool>(&value_); }
   const int64_t* integer() const { return std::get_if<int64_t>(&value_); }
-  const uint64_t* large_integer() const { return std::get_if<uint64_t>(&value_); }
+  const LargeInteger* large_integer() const {
+    return Pointee<std::shared_ptr<const LargeInteger>>();
+  }
   const double* real() const { return std::get_if<double>(&value_); }
-  const std::string* text() const { return Pointee<std::shared_ptr<const std::string>>(); }
+  const std::string* text() const {
+    const TemplateText* const text = Pointee<std::shared_ptr<const TemplateText>>();
+    return text == nullptr ? nullptr : &text->text;
+  }
+  bool is_markup() const {
+    const TemplateText* const text = Pointee<std::shared_ptr<const TemplateText>>();
+    return text != nullptr && text->markup;
+  }
+  // A text as markup; other values stay as they are.
+  TemplateValue AsMarkup() &&;
   const TemplateSequence* sequence() const {
     return Pointee<std::shared_ptr<const TemplateSequence>>();
   }
@@ -129,13 +155,19 @@ class TemplateValue {
     return pointer == nullptr ? nullptr : pointer->get();
   }
 
-  std::variant<TemplateUndefined, std::nullptr_t, bool, int64_t, uint64_t, double,
-               std::shared_ptr<const std::string>, std::shared_ptr<const TemplateSequence>,
-               std::shared_ptr<const TemplateMapping>, std::shared_ptr<TemplateNamespace>,
-               std::shared_ptr<const TemplateCallable>, std::shared_ptr<TemplateLoop>,
-               std::shared_ptr<TemplateIterator>>
+  std::variant<TemplateUndefined, std::nullptr_t, bool, int64_t,
+               std::shared_ptr<const LargeInteger>, double, std::shared_ptr<const TemplateText>,
+               std::shared_ptr<const TemplateSequence>, std::shared_ptr<const TemplateMapping>,
+               std::shared_ptr<TemplateNamespace>, std::shared_ptr<const TemplateCallable>,
+               std::shared_ptr<TemplateLoop>, std::shared_ptr<TemplateIterator>>
       value_;
 };
+
+// How a dict has this value as its key: a text as it is, an integer or None behind a byte that no
+// UTF-8 has. Nothing: it cannot be one here.
+std::optional<std::string> DictKey(const TemplateValue& value);
+// The value that the key stands for.
+TemplateValue KeyValue(std::string_view key);
 
 // The member of that name; nullptr if there is none.
 const TemplateValue* FindMember(const TemplateDict& dict, std::string_view key);

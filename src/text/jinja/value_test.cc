@@ -45,8 +45,20 @@ TEST(TemplateValue, TakesTheLastOfARepeatedKeyInThePlaceOfTheFirst) {
 TEST(TemplateValue, KeepsIntegersThatNeed64BitsWithoutASign) {
   const TemplateValue largest = TemplateValue::Of(*Json::Parse("18446744073709551615"));
   ASSERT_NE(largest.large_integer(), nullptr);
-  EXPECT_EQ(*largest.large_integer(), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(largest.large_integer()->digits, "18446744073709551615");
   EXPECT_EQ(TemplateValue(uint64_t{7}).large_integer(), nullptr);
+}
+
+TEST(TemplateValue, KeepsKeysThatAreNoTexts) {
+  for (const TemplateValue& key : {TemplateValue("1"), TemplateValue(1), TemplateValue(-7),
+                                   TemplateValue(nullptr), TemplateValue("")}) {
+    const auto written = DictKey(key);
+    ASSERT_TRUE(written);
+    EXPECT_EQ(KeyValue(*written).kind(), key.kind());
+  }
+  EXPECT_NE(DictKey(TemplateValue(1)), DictKey(TemplateValue("1")));
+  EXPECT_EQ(*KeyValue(*DictKey(TemplateValue(-7))).integer(), -7);
+  EXPECT_FALSE(DictKey(TemplateValue(1.5)));
 }
 
 TEST(TemplateValue, KnowsHowDeepItIs) {

@@ -1,9 +1,13 @@
 #include "text/model/chat_dialect.h"
 
+#include <algorithm>
 #include <initializer_list>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
+#include "codec/json_as_python.h"
 
 namespace fathom {
 namespace {
@@ -37,15 +41,31 @@ void CopyRest(const Json& from, TemplateDict& out) {
   }
 }
 
-// Clients send arguments as a text that has JSON in it; templates get what that is. What is none
-// becomes `fallback`.
-TemplateValue ArgumentsOf(const Json& function, TemplateValue fallback) {
+std::unexpected<Error> BadArguments() {
+  return Fail(Blame::kCaller, "the arguments of a tool call are not a JSON object");
+}
+
+// Clients send arguments as a text that has JSON in it; templates get what that is to Python. What
+// is none becomes `fallback`, or stays the text that it is.
+Result<TemplateValue> ArgumentsOf(const Json& function, const TemplateValue& fallback) {
   const Json* const arguments = MemberIn(function, "arguments");
   if (arguments == nullptr) return TemplateDict();
   if (arguments->string() == nullptr) return TemplateValue::Of(*arguments);
-  const auto parsed = Json::Parse(*arguments->string());
+  const auto parsed = JsonAsPython(*arguments->string());
   if (parsed && parsed->object() != nullptr) return TemplateValue::Of(*parsed);
+  if (!parsed && parsed.error() != PythonJsonFault::kNotJson) return BadArguments();
   return fallback.is_undefined() ? TemplateValue(*arguments->string()) : fallback;
+}
+
+// SGLang's reader makes floating point of integers beyond 64 bits, and refuses what is infinite;
+// the engine refuses the chat then.
+Result<TemplateValue> SglangArguments(const Json& function) {
+  const Json* const arguments = MemberIn(function, "arguments");
+  if (arguments == nullptr) return TemplateValue(nullptr);
+  if (arguments->string() == nullptr) return TemplateValue::Of(*arguments);
+  const auto parsed = Json::ParseWithLargeNumbers(*arguments->string());
+  if (!parsed || parsed->object() == nullptr) return BadArguments();
+  return TemplateValue::Of(*parsed);
 }
 
 const Json* FunctionIn(const Json& object) {
@@ -54,11 +74,12 @@ const Json* FunctionIn(const Json& object) {
 }
 
 // vLLM and TensorRT-LLM: id, function (arguments, name), type.
-TemplateValue OpenAiCall(const Json& call, const TemplateValue& bad_arguments) {
+Result<TemplateValue> OpenAiCall(const Json& call, const TemplateValue& bad_arguments) {
   const Json* const function = FunctionIn(call);
   if (function == nullptr) return TemplateValue::Of(call);
   TemplateDict inner;
-  inner.emplace_back("arguments", ArgumentsOf(*function, bad_arguments));
+  TRY(TemplateValue arguments, ArgumentsOf(*function, bad_arguments));
+  inner.emplace_back("arguments", std::move(arguments));
   CopyRest(*function, inner);
   TemplateDict out;
   Copy(call, "id", out);
@@ -67,7 +88,7 @@ TemplateValue OpenAiCall(const Json& call, const TemplateValue& bad_arguments) {
   return out;
 }
 
-TemplateValue SglangCall(const Json& call) {
+Result<TemplateValue> SglangCall(const Json& call) {
   const Json* const function = FunctionIn(call);
   if (function == nullptr) return TemplateValue::Of(call);
   TemplateDict out;
@@ -76,21 +97,24 @@ TemplateValue SglangCall(const Json& call) {
   out.emplace_back("type", type != nullptr ? TemplateValue::Of(*type) : TemplateValue("function"));
   TemplateDict inner;
   CopyOrNone(*function, {"name"}, inner);
-  inner.emplace_back("arguments", MemberIn(*function, "arguments") != nullptr
-                                      ? ArgumentsOf(*function, TemplateDict())
-                                      : TemplateValue(nullptr));
+  TRY(TemplateValue arguments, SglangArguments(*function));
+  inner.emplace_back("arguments", std::move(arguments));
   out.emplace_back("function", TemplateValue(std::move(inner)));
   return out;
 }
 
 template <class Call>
-void AddCalls(const Json& message, TemplateDict& out, bool even_none, Call call) {
+Result<void> AddCalls(const Json& message, TemplateDict& out, bool even_none, Call call) {
   const Json* const calls = MemberIn(message, "tool_calls");
-  if (calls == nullptr || calls->array() == nullptr) return;
-  if (calls->array()->empty() && !even_none) return;
+  if (calls == nullptr || calls->array() == nullptr) return {};
+  if (calls->array()->empty() && !even_none) return {};
   TemplateList list;
-  for (const Json& one : *calls->array()) list.push_back(call(one));
+  for (const Json& one : *calls->array()) {
+    TRY(TemplateValue shown, call(one));
+    list.push_back(std::move(shown));
+  }
   out.emplace_back("tool_calls", TemplateValue(std::move(list)));
+  return {};
 }
 
 // transformers shows what the model thought under two names, whichever it came by.
@@ -104,10 +128,10 @@ const Json* ReasoningIn(const Json& message, std::string_view first, std::string
   return reasoning != nullptr ? reasoning : MemberIn(message, second);
 }
 
-void AddVllmMembers(const Json& message, std::string_view role, TemplateDict& out) {
+Result<void> AddVllmMembers(const Json& message, std::string_view role, TemplateDict& out) {
   if (role == "assistant") {
-    AddCalls(message, out, false,
-             [](const Json& call) { return OpenAiCall(call, TemplateDict()); });
+    TRY_VOID(AddCalls(message, out, false,
+                      [](const Json& call) { return OpenAiCall(call, TemplateDict()); }));
     if (const Json* const reasoning = ReasoningIn(message, "reasoning", "reasoning_content")) {
       out.emplace_back("reasoning", TemplateValue::Of(*reasoning));
       out.emplace_back("reasoning_content", TemplateValue::Of(*reasoning));
@@ -116,32 +140,37 @@ void AddVllmMembers(const Json& message, std::string_view role, TemplateDict& ou
   if (role == "tool") Copy(message, "tool_call_id", out);
   const Json* const name = message.Find("name");
   if (name != nullptr && name->string() != nullptr) Copy(message, "name", out);
+  const Json* const task = message.Find("task");
+  if (task != nullptr && task->string() != nullptr) Copy(message, "task", out);
   if (role == "developer") CopyOrNone(message, {"tools"}, out);
   AddThoughts(out);
+  return {};
 }
 
-void AddSglangMembers(const Json& message, std::string_view role, TemplateDict& out) {
-  if (role == "user") return;
+Result<void> AddSglangMembers(const Json& message, std::string_view role, TemplateDict& out) {
+  if (role == "user") return {};
   for (const std::string_view name : {"tool_call_id", "name", "reasoning_content"}) {
     Copy(message, name, out);
   }
-  AddCalls(message, out, true, SglangCall);
+  TRY_VOID(AddCalls(message, out, true, SglangCall));
   Copy(message, "tools", out);
   AddThoughts(out);
+  return {};
 }
 
-void AddTrtllmMembers(const Json& message, std::string_view role, TemplateDict& out) {
+Result<void> AddTrtllmMembers(const Json& message, std::string_view role, TemplateDict& out) {
   out.emplace_back("media", TemplateValue(TemplateList()));
   if (role == "assistant") {
     if (const Json* const reasoning = ReasoningIn(message, "reasoning", "reasoning_content")) {
       out.emplace_back("reasoning_content", TemplateValue::Of(*reasoning));
     }
-    AddCalls(message, out, true,
-             [](const Json& call) { return OpenAiCall(call, TemplateValue()); });
+    TRY_VOID(AddCalls(message, out, true,
+                      [](const Json& call) { return OpenAiCall(call, TemplateValue()); }));
   }
   if (role == "tool") Copy(message, "tool_call_id", out);
   if (role == "system") Copy(message, "tools", out);
   AddThoughts(out);
+  return {};
 }
 
 TemplateValue ToolOf(const Json& tool, TemplateDict function) {
@@ -160,15 +189,35 @@ TemplateValue VllmTool(const Json& tool) {
   return ToolOf(tool, std::move(inner));
 }
 
+// The client's own order of what is known, then what is missing. "strict" is there only if it is
+// set.
+TemplateDict SglangFunction(const Json& function) {
+  constexpr std::string_view kKnown[] = {"description", "name", "parameters", "strict",
+                                         "defer_loading"};
+  constexpr size_t kAlways = 3;
+  TemplateDict out;
+  for (const auto& [name, value] : *function.object()) {
+    const auto* const known = std::ranges::find(kKnown, name);
+    if (known == std::end(kKnown)) continue;
+    if (value.is_null() && known - std::begin(kKnown) >= std::ssize(kKnown) - 2) continue;
+    SetMember(out, name, TemplateValue::Of(value));
+  }
+  for (const std::string_view name : std::span(kKnown).first(kAlways)) {
+    if (FindMember(out, name) == nullptr) out.emplace_back(name, TemplateValue(nullptr));
+  }
+  return out;
+}
+
 TemplateValue SglangTool(const Json& tool) {
   const Json* const function = FunctionIn(tool);
   if (function == nullptr) return TemplateValue::Of(tool);
-  TemplateDict inner;
-  CopyOrNone(*function, {"description", "name", "parameters"}, inner);
-  const Json* const strict = MemberIn(*function, "strict");
-  inner.emplace_back("strict", strict != nullptr ? TemplateValue::Of(*strict) : false);
+  TemplateDict inner = SglangFunction(*function);
+  const Json* const later = MemberIn(tool, "defer_loading");
+  if (later != nullptr && FindMember(inner, "defer_loading") == nullptr) {
+    inner.emplace_back("defer_loading", TemplateValue::Of(*later));
+  }
   TemplateDict out = *ToolOf(tool, std::move(inner)).dict();
-  out.emplace_back("defer_loading", TemplateValue(nullptr));
+  CopyOrNone(tool, {"defer_loading"}, out);
   return out;
 }
 
@@ -181,6 +230,8 @@ TemplateValue TrtllmTool(const Json& tool) {
 }
 
 constexpr ChatRules kVllmRules = {.separator = "\n",
+                                  .joins_empty_texts = false,
+                                  .plain_texts_only = false,
                                   .wraps_text = true,
                                   .joins_texts = false,
                                   .no_tools_if_none = false,
@@ -191,11 +242,15 @@ constexpr ChatRules kVllmRules = {.separator = "\n",
                                   .kwargs_say_effort = false,
                                   .lowers_roles = false,
                                   .final_assistant_becomes_user = false,
+                                  .folds_developer = true,
+                                  .drops_billing_line = true,
                                   .thinking_switch = "enable_thinking",
                                   .add_members = AddVllmMembers,
                                   .tool = VllmTool};
 
 constexpr ChatRules kSglangRules = {.separator = " ",
+                                    .joins_empty_texts = true,
+                                    .plain_texts_only = true,
                                     .wraps_text = false,
                                     .joins_texts = false,
                                     .no_tools_if_none = true,
@@ -206,11 +261,15 @@ constexpr ChatRules kSglangRules = {.separator = " ",
                                     .kwargs_say_effort = true,
                                     .lowers_roles = true,
                                     .final_assistant_becomes_user = true,
+                                    .folds_developer = false,
+                                    .drops_billing_line = false,
                                     .thinking_switch = "thinking",
                                     .add_members = AddSglangMembers,
                                     .tool = SglangTool};
 
 constexpr ChatRules kTrtllmRules = {.separator = "\n",
+                                    .joins_empty_texts = false,
+                                    .plain_texts_only = false,
                                     .wraps_text = false,
                                     .joins_texts = true,
                                     .no_tools_if_none = false,
@@ -221,6 +280,8 @@ constexpr ChatRules kTrtllmRules = {.separator = "\n",
                                     .kwargs_say_effort = false,
                                     .lowers_roles = false,
                                     .final_assistant_becomes_user = false,
+                                    .folds_developer = false,
+                                    .drops_billing_line = false,
                                     .thinking_switch = "",
                                     .add_members = AddTrtllmMembers,
                                     .tool = TrtllmTool};

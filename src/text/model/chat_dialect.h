@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/result.h"
 #include "codec/json.h"
 #include "text/jinja/value.h"
 
@@ -17,6 +18,8 @@ enum class ChatDialect : uint8_t { kVllm, kSglang, kTrtllm };
 
 struct ChatRules {
   std::string_view separator;         // between texts of one content
+  bool joins_empty_texts;             // an empty text has its separator, too
+  bool plain_texts_only;              // parts with thoughts or refusals are left out
   bool wraps_text;                    // a text is a list of one part where the template loops
   bool joins_texts;                   // a list of nothing but texts is one text all the same
   bool no_tools_if_none;              // tool_choice "none" takes the tools away
@@ -27,10 +30,12 @@ struct ChatRules {
   bool kwargs_say_effort;             // reasoning_effort among them beats the request's own
   bool lowers_roles;                  // "User" is "user"
   bool final_assistant_becomes_user;  // and is continued only if that is asked for
+  bool folds_developer;               // into "system", where the template does not know the word
+  bool drops_billing_line;            // the first line of a system text, if it is Claude Code's
   std::string_view thinking_switch;   // set by reasoning_effort, beside enable_thinking
 
   // `role` and `content` are there already.
-  void (*add_members)(const Json& message, std::string_view role, TemplateDict& out);
+  Result<void> (*add_members)(const Json& message, std::string_view role, TemplateDict& out);
   TemplateValue (*tool)(const Json& tool);
 };
 

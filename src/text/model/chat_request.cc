@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "codec/json.h"
+#include "codec/json_as_python.h"
+#include "text/model/developer_messages.h"
 #include "text/model/message_content.h"
 
 namespace fathom {
@@ -32,20 +33,23 @@ class ChatReader {
     const bool differs = !content.as_is.is_undefined();
     if (differs && !chat_.as_is) chat_.as_is = chat_.messages;
     if (chat_.as_is) {
-      chat_.as_is->push_back(Shown(message, role, differs ? content.as_is : content.value));
+      TRY(TemplateValue shown, Shown(message, role, differs ? content.as_is : content.value));
+      chat_.as_is->push_back(std::move(shown));
     }
-    chat_.messages.push_back(Shown(message, role, std::move(content.value)));
+    TRY(TemplateValue shown, Shown(message, role, std::move(content.value)));
+    chat_.messages.push_back(std::move(shown));
     return {};
   }
 
   PreparedChat Take() && { return std::move(chat_); }
 
  private:
-  TemplateValue Shown(const Json& message, std::string_view role, TemplateValue content) const {
+  Result<TemplateValue> Shown(const Json& message, std::string_view role,
+                              TemplateValue content) const {
     TemplateDict out;
     out.emplace_back("role", TemplateValue(role));
     out.emplace_back("content", std::move(content));
-    rules_.add_members(message, role, out);
+    TRY_VOID(rules_.add_members(message, role, out));
     return out;
   }
 
@@ -63,12 +67,12 @@ const std::string* NamedTool(const Json& choice) {
 Result<TemplateValue> ToolsOf(const ChatFields& chat, const ChatRules& rules) {
   if (chat.tools.empty()) return TemplateValue(nullptr);
   if (rules.no_tools_if_none && chat.tool_choice == R"("none")") return TemplateValue(nullptr);
-  TRY(const Json tools, Json::Parse(chat.tools));
+  TRY(const Json tools, ReadRequestJson(chat.tools));
   if (tools.array() == nullptr) return Fail(Blame::kCaller, "'tools' is not a list");
   if (tools.array()->empty() && !rules.empty_tools_stay) return TemplateValue(nullptr);
   Json choice;
   if (rules.only_named_tool && chat.tool_choice.starts_with('{')) {
-    TRY(choice, Json::Parse(chat.tool_choice));
+    TRY(choice, ReadRequestJson(chat.tool_choice));
   }
   const std::string* const wanted = NamedTool(choice);
   TemplateList out;
@@ -101,8 +105,18 @@ void TurnFinalMessage(const ChatFields& chat, PreparedChat& prepared) {
 
 }  // namespace
 
+Result<Json> ReadRequestJson(std::string_view text) {
+  auto json = JsonAsPython(text);
+  if (json) return *std::move(json);
+  return Fail(Blame::kCaller, "{}",
+              json.error() == PythonJsonFault::kNotJson
+                  ? "a member of the request is not JSON"
+                  : "a member of the request has values that are not "
+                    "supported");
+}
+
 Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& how) {
-  TRY(const Json messages, Json::Parse(chat.messages));
+  TRY(const Json messages, ReadRequestJson(chat.messages));
   if (messages.array() == nullptr || messages.array()->empty()) {
     return Fail(Blame::kCaller, "'messages' is not a list of messages");
   }
@@ -111,6 +125,10 @@ Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& 
   PreparedChat prepared = std::move(reader).Take();
   const ChatRules& rules = RulesOf(how.dialect);
   TRY(prepared.tools, ToolsOf(chat, rules));
+  if (rules.folds_developer && !how.knows_developer) {
+    FoldDeveloper(prepared.messages);
+    if (prepared.as_is) FoldDeveloper(*prepared.as_is);
+  }
   if (rules.final_assistant_becomes_user) TurnFinalMessage(chat, prepared);
   return prepared;
 }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "codec/json.h"
 #include "text/jinja/value.h"
 #include "text/model/chat_dialect.h"
 #include "text/model/inexact.h"
@@ -49,6 +50,7 @@ class TextFilter {
 struct ChatPreparation {
   ChatDialect dialect = ChatDialect::kVllm;
   bool content_in_parts = false;       // the template loops over the parts of a content
+  bool knows_developer = false;        // the template knows the role of that name
   const TextFilter* filter = nullptr;  // of contents; null: they stay as they are
 };
 
@@ -60,6 +62,9 @@ struct PreparedChat {
   // Where messages have such parts: the same with the kind of each in its place, and no mark.
   std::optional<TemplateList> as_is;
 };
+
+// A member of a request, as engines read it.
+Result<Json> ReadRequestJson(std::string_view text);
 
 Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& how);
 

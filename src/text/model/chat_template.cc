@@ -19,7 +19,7 @@ constexpr size_t kMostKwargs = 256;  // no template knows so many names
 
 // To vLLM what is null or "auto" is as good as not said.
 Result<void> AddKwargs(std::string_view text, const ChatRules& rules, TemplateDict& globals) {
-  TRY(const Json kwargs, Json::Parse(text));
+  TRY(const Json kwargs, ReadRequestJson(text));
   if (kwargs.object() == nullptr || kwargs.object()->size() > kMostKwargs) {
     return Fail(Blame::kCaller, "'chat_template_kwargs' is not an object of at most {} members",
                 kMostKwargs);
@@ -34,7 +34,7 @@ Result<void> AddKwargs(std::string_view text, const ChatRules& rules, TemplateDi
 
 Result<void> AddValue(std::string_view name, std::string_view json, TemplateDict& globals) {
   if (json.empty()) return {};
-  TRY(const Json value, Json::Parse(json));
+  TRY(const Json value, ReadRequestJson(json));
   SetMember(globals, name, TemplateValue::Of(value));
   return {};
 }
@@ -119,7 +119,8 @@ Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
   for (const std::string_view word : {"image", "audio", "video", "vision"}) {
     media = media || source.contains(word);
   }
-  return ChatTemplate(std::move(parsed), media);
+  const bool developer = source.contains("'developer'") || source.contains("\"developer\"");
+  return ChatTemplate(std::move(parsed), media, developer);
 }
 
 // Whether contents that are lists stay lists. SGLang has a rule of its own.
@@ -130,6 +131,7 @@ bool ChatTemplate::WantsParts(ChatDialect dialect) const {
 RenderedChat ChatTemplate::Render(const ChatFields& chat, const Occasion& occasion) const {
   const ChatPreparation how{.dialect = occasion.dialect,
                             .content_in_parts = WantsParts(occasion.dialect),
+                            .knows_developer = developer_,
                             .filter = occasion.filter};
   auto prepared = PrepareChat(chat, how);
   if (!prepared) return Unknown(Inexact::kNotAPrompt, std::move(prepared).error().what);

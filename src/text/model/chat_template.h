@@ -36,7 +36,8 @@ class ChatTemplate {
   RenderedChat Render(const ChatFields& chat, const Occasion& occasion) const;
 
  private:
-  ChatTemplate(Template parsed, bool media) : template_(std::move(parsed)), media_(media) {}
+  ChatTemplate(Template parsed, bool media, bool developer)
+      : template_(std::move(parsed)), media_(media), developer_(developer) {}
 
   bool WantsParts(ChatDialect dialect) const;
 
@@ -44,7 +45,8 @@ class ChatTemplate {
                               const RenderOptions& options) const;
 
   Template template_;
-  bool media_;  // it speaks of images, audio or video
+  bool media_;      // it speaks of images, audio or video
+  bool developer_;  // it names that role
 };
 
 }  // namespace fathom

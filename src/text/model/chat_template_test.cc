@@ -46,7 +46,43 @@ TEST(ChatTemplate, JoinsTextsAsEachEngineDoes) {
                                     R"({"type":"text","text":""},{"type":"text","text":"b"}]}])"};
   EXPECT_EQ(Text(kPlain, chat), "[user]a\nb[assistant]");
   EXPECT_EQ(Text(kPlain, chat, ChatDialect::kTrtllm), "[user]a\nb[assistant]");
-  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang), "[user]a b[assistant]");
+  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang), "[user]a  b[assistant]");
+}
+
+TEST(ChatTemplate, MakesSystemMessagesOfADevelopersWhereTheTemplateDoesNotKnowTheRole) {
+  const ChatFields one{.messages = R"([{"role":"developer","content":"d","tools":[]},)"
+                                   R"({"role":"user","content":"u"}])"};
+  EXPECT_EQ(Text(kPlain, one), "[system]d[user]u[assistant]");
+  EXPECT_EQ(Text(kMirror, one),
+            "{\"role\": \"system\", \"content\": \"d\"}\n"
+            "{\"role\": \"user\", \"content\": \"u\"}\n");
+  EXPECT_EQ(Text(kPlain, one, ChatDialect::kSglang), "[developer]d[user]u[assistant]");
+  EXPECT_EQ(Text(std::string(kPlain) + "{# 'developer' #}", one), "[developer]d[user]u[assistant]");
+}
+
+TEST(ChatTemplate, MergesAllSystemMessagesOnceADeveloperSpeaks) {
+  const ChatFields several{.messages =
+                               R"([{"role":"system","content":"s","name":"n"},)"
+                               R"({"role":"user","content":"u"},)"
+                               R"({"role":"developer","content":[{"type":"text","text":"a"},)"
+                               R"({"type":"text","text":"b"}]},)"
+                               R"({"role":"developer","content":""}])"};
+  EXPECT_EQ(Text(kPlain, several), "[system]s\n\na\nb[user]u[assistant]");
+  EXPECT_EQ(Text(kParts, several), "[system]s\n\na\nb[user]u");
+  const ChatFields without{.messages = R"([{"role":"system","content":"s"},)"
+                                       R"({"role":"user","content":"u"},)"
+                                       R"({"role":"system","content":"t"}])"};
+  EXPECT_EQ(Text(kPlain, without), "[system]s[user]u[system]t[assistant]");
+}
+
+TEST(ChatTemplate, LeavesOutTheBillingLineOfASystemTextAsVllmDoes) {
+  const ChatFields chat{.messages =
+                            R"([{"role":"system","content":"x-anthropic-billing-header: a\nb"},)"
+                            R"({"role":"user","content":"x-anthropic-billing-header: c\nd"}])"};
+  EXPECT_EQ(Text(kPlain, chat), "[system]b[user]x-anthropic-billing-header: c\nd[assistant]");
+  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang),
+            "[system]x-anthropic-billing-header: a\nb[user]x-anthropic-billing-header: c\nd"
+            "[assistant]");
 }
 
 TEST(ChatTemplate, MakesPartsOfATextOnlyWhereTheEngineDoes) {
@@ -96,11 +132,19 @@ TEST(ChatTemplate, ShowsToolsInTheOrderOfTheEngine) {
             R"([{"type": "function", "function": {"name": "f", "description": null, )"
             R"("parameters": {"z": 1, "a": 2}}}])");
   EXPECT_EQ(Text(kTools, chat, ChatDialect::kSglang),
-            R"([{"type": "function", "function": {"description": null, "name": "f", )"
-            R"("parameters": {"z": 1, "a": 2}, "strict": false}, "defer_loading": null}])");
+            R"([{"type": "function", "function": {"parameters": {"z": 1, "a": 2}, "name": "f", )"
+            R"("description": null}, "defer_loading": null}])");
   EXPECT_EQ(Text(kTools, chat, ChatDialect::kTrtllm),
             R"([{"type": "function", "function": {"name": "f", "description": null, )"
             R"("parameters": {"z": 1, "a": 2}, "strict": null}}])");
+}
+
+TEST(ChatTemplate, LeavesOutThoughtsInPartsWhereTheEngineDoes) {
+  const ChatFields chat{.messages =
+                            R"([{"role":"assistant","content":[{"type":"thinking","thinking":"t"},)"
+                            R"({"type":"text","text":"a"}]},{"role":"user","content":"u"}])"};
+  EXPECT_EQ(Text(kPlain, chat), "[assistant]t\na[user]u[assistant]");
+  EXPECT_EQ(Text(kPlain, chat, ChatDialect::kSglang), "[assistant]a[user]u[assistant]");
 }
 
 TEST(ChatTemplate, TakesToolsAwayWhereTheEngineDoes) {
@@ -240,14 +284,46 @@ TEST(ChatTemplate, RefusesMoreArgumentsThanAnyTemplateHas) {
   EXPECT_EQ(rendered.inexact, Inexact::kNotAPrompt);
 }
 
-TEST(ChatTemplate, IsUnknownWhereANumberCannotBeShownAsItIs) {
-  const RenderedChat rendered = Render(
-      "{{ tools | tojson }}",
-      {.messages = R"([{"role":"user","content":"u"}])",
-       .tools = R"([{"type":"function","function":{"name":"f","parameters":)"
-                R"({"maximum":115792089237316195423570985008687907853269984665640564039457}}}])"});
-  EXPECT_EQ(rendered.inexact, Inexact::kNotAPrompt);
+// A chat whose last message has a call with these arguments, which are a text.
+std::string CallWith(std::string_view arguments) {
+  return R"([{"role":"user","content":"u"},{"role":"assistant","tool_calls":[{"type":"function",)"
+         R"("function":{"name":"f","arguments":")" +
+         std::string(arguments) + R"("}}]},{"role":"user","content":"v"}])";
 }
 
+constexpr std::string_view kArguments =
+    "{% for m in messages if m.tool_calls %}{{ m.tool_calls[0].function.arguments | tojson }}"
+    "{% endfor %}";
+
+TEST(ChatTemplate, ShowsNumbersInArgumentsAsPythonReadsThem) {
+  const std::string large =
+      CallWith(R"({\"a\":18446744073709551616,\"b\":[-9223372036854775809,1E400,NaN,1e5,-0.0]})");
+  EXPECT_EQ(Text(kArguments, {.messages = large}),
+            R"({"a": 18446744073709551616, "b": [-9223372036854775809, Infinity, NaN, 100000.0, )"
+            "-0.0]}");
+  const std::string rounded = CallWith(R"({\"a\":18446744073709551616})");
+  EXPECT_EQ(Text(kArguments, {.messages = rounded}, ChatDialect::kSglang),
+            R"({"a": 1.8446744073709552e+19})");
+}
+
+TEST(ChatTemplate, IsUnknownWhereTheEngineWouldRefuseTheArguments) {
+  for (const char* const arguments : {"{", "[1]", R"({\"a\":NaN})", R"({\"a\":1E400})"}) {
+    const std::string messages = CallWith(arguments);
+    const RenderedChat rendered = Render(kArguments, {.messages = messages}, ChatDialect::kSglang);
+    EXPECT_EQ(rendered.inexact, Inexact::kNotAPrompt) << arguments;
+  }
+  const std::string no_json = CallWith("{");
+  EXPECT_EQ(Text(kArguments, {.messages = no_json}), "{}") << "vLLM goes on without them";
+  const std::string surrogate = CallWith(R"({\"a\":\"\\ud800\"})");
+  EXPECT_EQ(Render(kArguments, {.messages = surrogate}).inexact, Inexact::kNotAPrompt);
+}
+
+TEST(ChatTemplate, ShowsLargeNumbersInToolsAndTemplateArguments) {
+  const ChatFields chat{.messages = R"([{"role":"user","content":"u"}])",
+                        .tools = R"([{"function":{"parameters":{"a":18446744073709551616}}}])",
+                        .chat_template_kwargs = R"({"b":-9223372036854775809})"};
+  EXPECT_EQ(Text("{{ tools[0].function.parameters.a }} {{ b | abs }} {{ b < 0 }}", chat),
+            "18446744073709551616 9223372036854775809 True");
+}
 }  // namespace
 }  // namespace fathom

@@ -48,12 +48,23 @@ TemplateDict TextPart(std::string text) {
   return {{"type", "text"}, {"text", TemplateValue(std::move(text))}};
 }
 
+// Claude Code writes a line with a number that changes with every request before its system prompt;
+// vLLM takes it away. False: nothing is left of the text.
+bool DropBillingLine(std::string& text) {
+  constexpr std::string_view kBilling = "x-anthropic-billing-header";
+  if (!text.starts_with(kBilling)) return true;
+  const size_t line = text.find('\n');
+  text.erase(0, line == std::string::npos ? text.size() : line + 1);
+  return !text.empty();
+}
+
 class ContentReader {
  public:
   ContentReader(std::string_view role, const ChatPreparation& how)
       : filter_(how.filter),
         from_outside_(role == "user" || role == "tool"),
-        separator_(RulesOf(how.dialect).separator) {}
+        rules_(RulesOf(how.dialect)),
+        drops_billing_(role == "system" && rules_.drops_billing_line) {}
 
   bool only_texts() const { return !inexact_; }
 
@@ -65,6 +76,7 @@ class ContentReader {
                   "object");
     const PartKind& kind = KindOf(part);
     if (kind.inexact) return AddUnknown(kind);
+    if (rules_.plain_texts_only && kind.type != "text" && kind.type != "input_text") return {};
     const Json* const text = part.Find(kind.text_in);
     if (text == nullptr || text->is_null()) return {};
     if (text->string() == nullptr)
@@ -84,8 +96,8 @@ class ContentReader {
     std::string joined = inexact_ ? std::string(kUnknownMark) : std::string();
     bool first = true;
     for (const TemplateValue& part : parts_) {
-      if (!part.is_text() || part.text()->empty()) continue;
-      if (!std::exchange(first, false)) joined += separator_;
+      if (!part.is_text() || (part.text()->empty() && !rules_.joins_empty_texts)) continue;
+      if (!std::exchange(first, false)) joined += rules_.separator;
       joined += *part.text();
     }
     return {TemplateValue(std::move(joined)), inexact_, {}};
@@ -108,7 +120,8 @@ class ContentReader {
   }
 
  private:
-  Result<void> AddText(const std::string& text) {
+  Result<void> AddText(std::string text) {
+    if (drops_billing_ && !DropBillingLine(text)) return {};
     parts_.emplace_back(Filtered(text));
     return {};
   }
@@ -121,7 +134,8 @@ class ContentReader {
 
   const TextFilter* const filter_;
   const bool from_outside_;
-  const std::string_view separator_;
+  const ChatRules& rules_;
+  const bool drops_billing_;
   std::vector<TemplateValue> parts_;  // texts, and what is none
   std::optional<Inexact> inexact_;
 };
@@ -134,9 +148,8 @@ Result<MessageContent> ReadContent(const Json* content, std::string_view role,
   ContentReader reader(role, how);
   if (content != nullptr && content->string() != nullptr) {
     const bool wrapped = how.content_in_parts && rules.wraps_text && role != "tool";
-    if (!wrapped) return MessageContent{TemplateValue(reader.Filtered(*content->string())), {}, {}};
     TRY_VOID(reader.Add(*content));
-    return std::move(reader).Parts();
+    return wrapped ? std::move(reader).Parts() : std::move(reader).Joined();
   }
   if (content == nullptr || content->is_null()) {
     if (!how.content_in_parts || !rules.wraps_text || role == "tool") {
