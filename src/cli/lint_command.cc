@@ -56,10 +56,7 @@ class Linting {
  private:
   void ShowChanges(const std::vector<SourceFile>& fixed) const {
     for (size_t i = 0; i < fixed.size(); ++i) {
-      std::string_view name = fixed[i].name;
-      // `patch -p1` in the root folder finds an absolute name.
-      name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
-      Print(UnifiedDiff(name, sources_.files[i].text, fixed[i].text));
+      Print(UnifiedDiff(sources_.files[i], fixed[i].text));
     }
   }
 

@@ -50,15 +50,20 @@ def complaints(router):
     return records(router, "WARN") + records(router, "ERROR")
 
 
-def both_fixes(engine, worker, frontend):
-    return (f"Set DYN_KV_CACHE_BLOCK_SIZE={worker} on the frontend or configure "
+def both_fixes(engine, worker, frontend, setting="DYN_KV_CACHE_BLOCK_SIZE="):
+    return (f"Set {setting}{worker} on the frontend or configure "
             f"{SETTINGS[engine].format(frontend)} on workers.")
 
 
-def mismatch_words(engine, worker, frontend):
+def unset_fix(engine, frontend, setting="DYN_KV_CACHE_BLOCK_SIZE"):
+    return (f"Unset {setting} on the frontend, which then detects it, or configure "
+            f"{SETTINGS[engine].format(frontend)} on workers.")
+
+
+def mismatch_words(engine, worker, frontend, setting="DYN_KV_CACHE_BLOCK_SIZE="):
     """The three lines that are said at the first event."""
     return (f"Frontend KV block size ({frontend}) does not match worker block size ({worker}).\n"
-            f"{both_fixes(engine, worker, frontend)}\n"
+            f"{both_fixes(engine, worker, frontend, setting)}\n"
             "KV-aware routing will not function until block sizes match.")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from block_sizes import (ENGINES, SOON, both_fixes, check_cache_aware, check_unaware,
                          complaints, dropped, gauge_is, mismatch_words, mismatches, not_ready, page,
-                         rank, records, restart, said, say, size, start, wait_for_trust)
+                         rank, records, restart, said, say, size, start, unset_fix, wait_for_trust)
 from choices import Asked, complete, follow, ids
 from conftest import json_lines, run_fathom
 from wire import eventually
@@ -207,7 +207,8 @@ def test_events_that_differ_from_what_is_set_are_an_error(engine, report, world)
     router = configured(world, [worker], 16)
     complete(router, ids(1, 64))
     record = say(router, mismatch_words(engine, 32, 16), "ERROR")
-    assert record.endswith(f" url={worker.url} dp_rank=0 docs=\"fathom docs block-size-mismatch\"")
+    assert record.endswith(f" url={worker.url} dp_rank=0 fix=\"{unset_fix(engine, 16)}\" "
+                           "docs=\"fathom docs block-size-mismatch\"")
     for number in range(2, 8):
         check_unaware(router, number)
     eventually(lambda: mismatches(router, worker, 16, 32) >= 13, "all events are counted")
@@ -226,13 +227,53 @@ def check_doubt(router, worker, engine):
     told = re.fullmatch("blocks of 32 tokens by its KV events, the router uses 16; "
                         r"(\d+) stored events skipped", shown["evidence"])
     assert 13 <= int(told.group(1)) <= mismatches(router, worker, 16, 32)
-    assert shown["fix"] == both_fixes(engine, 32, 16)
+    assert shown["fix"] == unset_fix(engine, 16)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", shown["since"])
     assert shown["blocks"] == 0 and shown["last_event_age_seconds"] >= 0
     assert size(router, worker) == (32, "events") and gauge_is(router, worker, 32, "events")
     assert page(router, worker)["state"] == "ready", "it is routed to, by load"
     assert router.health()["status"] == "degraded"
     assert router.get("/ready").status == 200
+
+
+def test_the_error_names_the_setting_that_is_in_force(tmp_path, world):
+    worker = start(world, "vllm", 32)
+    dynamo = {"DYN_KV_CACHE_BLOCK_SIZE": "64"}  # which is not, in any of these
+    config = tmp_path / "fathom.yaml"
+    config.write_text("log-level: info\nkv_cache_block_size: 16\n")
+    routers = {
+        "--kv-cache-block-size=": world.serve(*SOON, "--kv-cache-block-size", 16,
+                                              workers=[worker], env=dynamo),
+        "FATHOM_KV_CACHE_BLOCK_SIZE=": world.serve(
+            *SOON, workers=[worker], env={**dynamo, "FATHOM_KV_CACHE_BLOCK_SIZE": "16"}),
+        "kv-cache-block-size: ": world.serve(*SOON, "--config", config, workers=[worker])}
+    for router in routers.values():
+        follow(router, 1)
+    complete(worker, ids(1, 64))
+    for setting, router in routers.items():
+        eventually(lambda: said(router, "does not match", "ERROR"), f"{setting} in {router.log}")
+        record, = said(router, "does not match", "ERROR")
+        second = record.splitlines()[1]
+        assert second.startswith(f"Set {setting}32 ") and "--block-size 16 on workers" in second, record
+        assert "DYN_" not in record
+        assert f'fix="Unset {setting.rstrip("=: ")}' in record
+        if setting.endswith(": "):
+            assert f"({config}:2)" in second
+
+
+@pytest.mark.parametrize("setting", ["16", "64"])
+def test_no_advice_takes_the_cache_from_another_worker(setting, world):
+    workers = [start(world, "vllm", 16), start(world, "vllm", 32)]
+    router = world.serve(*SOON, "--kv-cache-block-size", setting, workers=workers)
+    follow(router, 2)
+    for number, worker in enumerate(workers):
+        complete(worker, ids(number, 64))
+    record = say(router, f"Frontend KV block size ({setting}) does not match worker block size (32)",
+                 "ERROR")
+    warned = say(router, "Worker reports KV block size 32", "WARN")
+    for text in (record, warned, rank(router, workers[1])["fix"]):
+        assert "block-size=32" not in text and "--block-size-conflict=mixed" in text
+        assert f"--block-size {setting} on workers" in text
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 import pytest
 
-from block_sizes import (SOON, both_fixes, complaints, mismatch_words, mismatches, rank, records,
-                         said, say, selections, start, wait_for_trust)
+from block_sizes import (SOON, complaints, mismatch_words, mismatches, rank, records, said, say,
+                         selections, start, unset_fix, wait_for_trust)
 from choices import complete, follow, ids
 from test_routing_incident import CONVERSATIONS, HOLDS, TURNS, converse, share, typical
 
@@ -37,7 +37,7 @@ def check_told_wrong(router, workers, later):
         shown = rank(router, worker)
         assert shown["cause"] == "block_size_mismatch"
         assert "blocks of 32 tokens by its KV events, the router uses 16" in shown["evidence"]
-        assert shown["fix"] == both_fixes("trtllm", 32, 16)
+        assert shown["fix"] == unset_fix("trtllm", 16)
         assert mismatches(router, worker, 16, 32) > 0
         assert sum(f"url={worker.url} " in record for record in
                    said(router, mismatch_words("trtllm", 32, 16), "ERROR")) == 1

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from conftest import FATHOM, ROOT, clean_environment, run_fathom
+from docs_pages import links
 
 DOCS = ROOT / "docs"
 
@@ -37,6 +38,36 @@ def test_without_a_name_all_are_listed_with_their_titles():
               for name, page in embedded().items()}
     assert listed == titles
     assert list(listed) == sorted(listed)
+
+
+def linked():
+    """(page, target) of each link that needs the repository."""
+    return sorted({(name, target) for name, page in embedded().items()
+                   for _, target in links(page.read_text()) if "://" not in target and not target.startswith("#")})
+
+
+@pytest.mark.parametrize("target", sorted({target for _, target in linked()}))
+def test_what_a_link_leads_to_can_be_opened(target):
+    done = subprocess.run([FATHOM, "docs", target], env=clean_environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    pages = {(embedded()[name].parent / target.partition("#")[0]).resolve() for name, to in linked() if to == target}
+    for page in pages:
+        shown = page / "README.md" if page.is_dir() else page
+        if shown.exists():
+            assert done.stdout == shown.read_bytes(), shown
+        else:
+            listed = done.stdout.decode().split()
+            assert listed and all((ROOT / path).is_file() for path in listed)
+
+
+def test_with_a_url_links_are_below_it():
+    for extra in (["--docs-url", "https://wiki/fathom/docs"], ["--docs-url=https://wiki/fathom/docs/"]):
+        text = run_fathom("docs", *extra, "no-events").stdout
+        targets = [target for _, target in links(text) if not target.startswith("#")]
+        assert targets and all(target.startswith("https://wiki/fathom/docs/") for target in targets)
+    assert "(https://wiki/fathom/deploy/" in run_fathom("docs", *extra, "lint").stdout
+    by_variable = run_fathom("docs", "no-events", env={"FATHOM_DOCS_URL": "https://wiki/fathom/docs"})
+    assert by_variable.stdout == text
 
 
 @pytest.mark.parametrize("name, near", [("no-event", "no-events"), ("metric", "metrics"), ("quickstrat", "quickstart")])

@@ -72,6 +72,66 @@ def test_the_log_alone_names_the_symptom_and_what_to_look_at():
     assert "block size" in found["findings"][0]["fix"]
 
 
+def test_the_warnings_alone_are_the_incident():
+    found = report(stdin="WARN: Failed to find parent block; skipping store operation\n" * 3000, status=1)
+    first = found["findings"][0]
+    assert (first["id"], first["severity"]) == ("events-not-applied", "error")
+    assert "does not work" in found["verdict"]
+    assert "block size" in first["fix"] and "DYN_KV_CACHE_BLOCK_SIZE=" in first["fixes"][0]["setting"]
+
+
+def test_evictions_far_above_stores_are_commented_on():
+    log = ("WARN Failed to find parent block; skipping store operation\n" * 20
+           + "WARN Failed to find block to remove; skipping remove operation\n" * 400)
+    found = report(stdin=log, status=1)
+    assert "churn" in ids(found)
+    assert any("evictions are far above stores" in line for part in found["sections"] for line in part["lines"])
+
+
+def test_no_fix_begins_with_the_word_that_stands_before_it(tmp_path):
+    for args in (INCIDENT, ("--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--tp", "4",
+                            "--engine", "vllm", "--concurrency", "10", "--prompt-tokens", "8000",
+                            "--request-rate", "2")):
+        for finding in report(*args)["findings"]:
+            assert not [fix["what"] for fix in finding["fixes"] if fix["what"].startswith("Or ")]
+        assert " Or Or " not in re.sub(r"\s+", " ", doctor(*args).stdout)
+
+
+def table(found, title):
+    """Rows by column."""
+    rows = [t for part in found["sections"] for t in part["tables"] if t["title"] == title]
+    assert rows, [t["title"] for part in found["sections"] for t in part["tables"]]
+    return [dict(zip(rows[0]["columns"], [cell["text"] if isinstance(cell, dict) else cell for cell in row]))
+            for row in rows[0]["rows"]]
+
+
+def test_the_index_the_model_and_the_transport_of_the_manifest_are_shown(tmp_path):
+    (tmp_path / "frontend.sh").write_text(
+        "python3 -m dynamo.frontend --router-mode kv --router-ttl-secs 300 --router-max-tree-size 65536 "
+        "--router-prune-target-ratio 0.7 --kv-cache-block-size 16\n")
+    (tmp_path / "engine.sh").write_text(
+        "DYN_EVENT_PLANE=nats python3 -m dynamo.vllm --model Qwen/Qwen3-8B --block-size 16\n"
+        "vllm serve Qwen/Qwen3-32B --kv-events-config '{\"enable_kv_cache_events\": true, \"publisher\": \"zmq\", "
+        "\"endpoint\": \"tcp://*:5557\", \"replay_endpoint\": \"tcp://*:5657\"}'\n")
+    found = report("--manifest", tmp_path / "frontend.sh", tmp_path / "engine.sh")
+    router, = table(found, "Routers in the files")
+    assert (router["index TTL"], router["max tree size"], router["prune ratio"]) == ("300", "65536", "0.7")
+    assert [row["model"] for row in table(found, "Engines in the files")] == ["Qwen/Qwen3-8B", "Qwen/Qwen3-32B"]
+    dynamo, vllm = table(found, "How KV events reach the router")
+    assert "nats" in dynamo["transport"]
+    assert (vllm["transport"], vllm["address"], vllm["replay"]) == (
+        "pushed over ZeroMQ", "tcp://*:5557", "tcp://*:5657")
+
+
+def test_measured_gpu_memory_is_used_as_it_is(tmp_path):
+    smi = tmp_path / "smi.csv"
+    smi.write_text("index, name, memory.total [MiB], memory.used [MiB]\n0, NVIDIA H100 80GB HBM3, 81559 MiB, 75000 MiB\n")
+    found = report("--model-config", SIZING / "llama_3_1_70b.json", "--nvidia-smi", smi, "--tp", "4", "--engine", "vllm")
+    lines = " ".join(line for part in found["sections"] for line in part["lines"])
+    assert "79.65 GiB" in lines or "79.6 GiB" in lines, lines
+    assert "79.1" not in lines
+
+
 def test_the_fixed_manifest_has_no_finding(tmp_path):
     fixed = tmp_path / "agg.yaml"
     fixed.write_text((LINT / "bad/block-size-mismatch.yaml").read_text())

@@ -121,6 +121,37 @@ def test_a_fault_that_an_engine_admits_is_found_without_a_router(world, options,
     assert ids(report("--worker", worker.url, status=1))[0] == finding
 
 
+def test_an_engine_that_lists_no_event_source_publishes_none():
+    """vLLM 0.32 without --kv-events-config."""
+    with DoctorServer({**vllm_pages(), "/kv_event_sources": {}}) as engine:
+        found = report("--worker", engine.url, status=1)
+        first = found["findings"][0]
+        assert (first["id"], first["severity"]) == ("no-events", "error")
+        setting = first["fixes"][0]["setting"]
+        assert all(f'"{part}"' in setting for part in ("publisher", "endpoint", "replay_endpoint")), setting
+
+
+def test_a_mixed_fleet_is_not_advised_to_be_mixed(world):
+    workers = [mock_of(world, block_size=16), mock_of(world, block_size=32)]
+    router = world.serve(*ROUTER, "--block-size-conflict", "mixed", workers=workers)
+    eventually(lambda: all(w["state"] == "ready" and w["block_size"] for w in router.health()["workers"]), "both serve")
+    found = report("--url", router.url, "--worker", *(worker.url for worker in workers))
+    assert "block-size-conflict" not in ids(found)
+
+
+def test_a_late_worker_of_another_size_is_not_blamed_on_a_setting(world):
+    first, late = mock_of(world, block_size=16), mock_of(world, block_size=32)
+    router = router_of(world, [first])
+    eventually(lambda: router.get("/ready").status == 200, "it serves")
+    assert ask(router.port, "POST", "/workers", {"url": late.url}).status in (200, 201)
+    eventually(lambda: any(w["cause"] == "block_size_conflict" for w in router.health()["workers"]), "it is refused")
+    found = report("--url", router.url, status=1)
+    assert ids(found)[0] == "block-size-conflict" and "block-size-mismatch" not in ids(found)
+    advice = " ".join(fix["what"] + fix["setting"] for fix in found["findings"][0]["fixes"])
+    assert "Remove the block size" not in advice and "KV_CACHE_BLOCK_SIZE" not in advice
+    assert not [fix for fix in found["findings"][0]["fixes"] if not fix["what"][0].isupper()]
+
+
 def test_engines_of_different_sizes_are_a_conflict(world):
     workers = [mock_of(world, block_size=16), mock_of(world, block_size=32)]
     assert ids(report("--worker", *(w.url for w in workers), status=1))[0] == "block-size-conflict"

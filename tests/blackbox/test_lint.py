@@ -188,6 +188,55 @@ def test_finds_mistakes_in_the_pages_of_a_manual(tmp_path):
     assert (found["id"], found["line"]) == ("block-size-missing", 5)
 
 
+def test_finds_the_block_size_without_its_note_on_a_page(copy):
+    path = copy("block-size-note.md")
+    assert [(one["id"], one["line"]) for one in findings(path)] == [("block-size-note", 10), ("block-size-note", 19)]
+    assert lint("--fix", path).returncode == 0
+    note = "# Must match the backend's tokens_per_block. vLLM default: 16, TRT-LLM default: 32."
+    assert f'      value: "16"\n      {note}\n' in path.read_text()
+    assert f"    block_size=16,\n    {note}\n" in path.read_text()
+
+
+@pytest.mark.parametrize("setting", [
+    "DYN_KV_CACHE_BLOCK_SIZE=16 python3 -m dynamo.frontend", "export DYN_KV_CACHE_BLOCK_SIZE=32",
+    "fathom serve --kv-cache-block-size 16", "fathom serve \\\n  --kv-cache-block-size=16 \\\n  --port 1",
+    "python3 -m dynamo.router --router-block-size 64"])
+def test_finds_it_in_commands_too(setting, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n```bash\n{setting}\n```\n")
+    assert "block-size-note" in ids(page)
+    page.write_text(f"# Page\n\nIt must match: vLLM's default is 16, TensorRT-LLM's 32.\n\n```bash\n{setting}\n```\n")
+    assert "block-size-note" not in [one["id"] for one in json.loads(lint("--format", "json", page).stdout)["findings"]]
+
+
+def test_counts_what_an_autoscaler_may_make_of_one_pod(tmp_path):
+    text = (FIXTURES / "bad/service-hides-pods-autoscaled.yaml").read_text()
+    page = tmp_path / "fleet.yaml"
+    page.write_text(text.replace("  minReplicas: 2\n", ""))
+    found, = findings(page)
+    assert found["id"] == "service-hides-pods" and "up to 8 pods" in found["message"]
+    keda = text.replace("autoscaling/v2", "keda.sh/v1alpha1").replace("HorizontalPodAutoscaler", "ScaledObject")
+    page.write_text(keda.replace("minReplicas", "minReplicaCount").replace("maxReplicas", "maxReplicaCount"))
+    assert ids(page) == ["service-hides-pods"]
+    page.write_text(text.replace("minReplicas: 2", "minReplicas: 1").replace("maxReplicas: 8", "maxReplicas: 1"))
+    assert findings(page, status=0) == []
+
+
+def test_a_flag_is_added_to_the_string_behind_an_entrypoint(tmp_path):
+    path = tmp_path / "compose.yaml"
+    path.write_text("""services:
+  sglang:
+    image: my-registry/engine:my-tag
+    entrypoint: ["python3", "-m", "sglang.launch_server"]
+    command: --model-path Qwen/Qwen3-8B --kv-events-config '{"publisher":"zmq","endpoint":"tcp://*:5557","replay_endpoint":"tcp://*:5657"}'
+""")
+    before = yaml.safe_load(path.read_text())["services"]["sglang"]["command"]
+    assert ids(path) == ["page-size-one"]
+    assert lint("--fix", path).returncode == 0
+    command = yaml.safe_load(path.read_text())["services"]["sglang"]["command"]
+    assert command == before + " --page-size 16"
+
+
 # --- mending
 
 

@@ -19,13 +19,13 @@ Table SizeTable(const std::vector<SizeSighting>& sizes) {
   table.columns = {"side", "name", "tokens", "from", "where"};
   std::set<uint32_t> distinct;
   for (const SizeSighting& sighting : sizes) {
-    if (!sighting.harmless) distinct.insert(sighting.size);
+    if (!sighting.harmless && !sighting.mixed) distinct.insert(sighting.size);
   }
   for (const SizeSighting& sighting : sizes) {
     const bool router = sighting.side == SizeSighting::Side::kRouter;
-    const Tone tone = sighting.harmless      ? Tone::kFaint
-                      : distinct.size() <= 1 ? Tone::kGood
-                                             : Tone::kBad;
+    const Tone tone = sighting.harmless                        ? Tone::kFaint
+                      : sighting.mixed || distinct.size() <= 1 ? Tone::kGood
+                                                               : Tone::kBad;
     table.rows.push_back({Plain(router ? "router" : "engine"),
                           Plain(sighting.who),
                           {std::to_string(sighting.size), tone},
@@ -52,6 +52,10 @@ Cell Shown(const Setting<T>& setting) {
   return setting.written ? Plain(std::move(text)) : Faint(text + " (default)");
 }
 
+Cell AsWritten(const Setting<std::string>& setting) {
+  return setting.value ? Plain(*setting.value) : Faint("not set");
+}
+
 Cell EventsOf(const Program& program, const EngineSettings& settings) {
   if (program.engine == EngineKind::kTrtllm && settings.event_buffer.value) {
     const bool on = *settings.event_buffer.value > 0;
@@ -63,13 +67,14 @@ Cell EventsOf(const Program& program, const EngineSettings& settings) {
 Table EngineTable(const Deployment& deployment) {
   Table table;
   table.title = "Engines in the files";
-  table.columns = {"engine", "is",     "prefix caching", "KV events",
-                   "replay", "memory", "sequences",      "TP/PP/DP"};
+  table.columns = {"engine", "is",     "model",     "prefix caching", "KV events",
+                   "replay", "memory", "sequences", "TP/PP/DP"};
   for (const Program& program : deployment.programs) {
     if (program.role != ProgramRole::kEngine) continue;
     const EngineSettings settings = EngineSettingsOf(program);
     const bool polled = program.engine == EngineKind::kTrtllm;
     table.rows.push_back({Plain(program.name), Plain(std::string(Name(program.engine))),
+                          settings.model.empty() ? Faint("?") : Plain(settings.model),
                           OnOff(settings.prefix_caching.value), EventsOf(program, settings),
                           polled ? Faint("-")
                           : settings.publisher.replay_endpoint.value
@@ -139,14 +144,17 @@ std::string_view RoleName(ProgramRole role) {
 Table RouterTable(const Deployment& deployment) {
   Table table;
   table.title = "Routers in the files";
-  table.columns = {"router", "is", "mode", "KV events", "block size"};
+  table.columns = {"router",     "is",        "mode",          "KV events",
+                   "block size", "index TTL", "max tree size", "prune ratio"};
   for (const Program& program : deployment.programs) {
     if (RoleName(program.role).empty()) continue;
     const RouterSettings settings = RouterSettingsOf(program);
     table.rows.push_back(
         {Plain(program.name), Plain(std::string(RoleName(program.role))), Shown(settings.mode),
          OnOff(settings.kv_events.value),
-         settings.block_size.value ? Shown(settings.block_size) : Faint("asks the engines")});
+         settings.block_size.value ? Shown(settings.block_size) : Faint("asks the engines"),
+         AsWritten(settings.ttl), AsWritten(settings.max_tree_size),
+         AsWritten(settings.prune_ratio)});
   }
   return table;
 }

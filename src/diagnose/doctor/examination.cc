@@ -16,6 +16,7 @@
 #include "diagnose/logs/log_digest.h"
 #include "diagnose/manifest/deployment_reader.h"
 #include "diagnose/manifest/fleet_join.h"
+#include "diagnose/manifest/patch_names.h"
 
 namespace fathom {
 namespace {
@@ -142,6 +143,7 @@ class Examiner {
         done_.seen.files.push_back({NameOf(path), *std::move(text)});
       }
     }
+    NameForPatch(done_.seen.files);
   }
 
   void LookAtKube() {

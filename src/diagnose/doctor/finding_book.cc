@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace fathom {
@@ -10,6 +11,13 @@ namespace {
 
 bool Contains(const std::vector<std::string>& list, const std::string& text) {
   return std::ranges::find(list, text) != list.end();
+}
+
+// Two diffs of one file, each against the file as it was read, do not apply one after the other.
+bool TouchOneFile(std::string_view a, std::string_view b) {
+  const size_t header = b.find("--- ");
+  if (header == b.npos) return false;
+  return a.contains(b.substr(header, b.find('\n', header) - header + 1));
 }
 
 // The same fix for another file brings its diff.
@@ -21,7 +29,7 @@ void MergeFix(std::vector<Fix>& fixes, Fix&& fix) {
     if (fixes.size() < FindingBook::kMaxFixes) fixes.push_back(std::move(fix));
     return;
   }
-  if (same->diff.find(fix.diff) == std::string::npos) same->diff += fix.diff;
+  if (!TouchOneFile(same->diff, fix.diff)) same->diff += fix.diff;
   if (same->cost.empty()) same->cost = std::move(fix.cost);
   if (same->verify.empty()) same->verify = std::move(fix.verify);
 }

@@ -40,6 +40,21 @@ TEST(FindingBook, KeepsWhatWasSaidInOtherWordsAsEvidenceWithItsPlace) {
               ElementsAre("first", "There is no replay (b.yaml:7)", "second"));
 }
 
+TEST(FindingBook, PutsNoTwoDiffsOfOneFileTogether) {
+  FindingBook book;
+  for (const char* diff :
+       {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n", "--- a/y\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n",
+        "--- a/x\n+++ b/x\n@@ -2 +2 @@\n-3\n+4\n"}) {
+    Finding finding = Of(FindingId::kReplayMissing, "a", 0.1, "e");
+    finding.fixes = {{.what = "Do it", .setting = "", .diff = diff, .cost = "", .verify = ""}};
+    book.Add(std::move(finding));
+  }
+  const auto findings = book.Take();
+  ASSERT_THAT(findings[0].fixes, SizeIs(1));
+  EXPECT_EQ(findings[0].fixes[0].diff,
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n");
+}
+
 TEST(FindingBook, TakesSymptomsAsEvidenceOfTheCauseThatExplainsThem) {
   FindingBook book;
   book.Add(Of(FindingId::kIndexEmpty, "", 1, "tree size 0 in all lines"));

@@ -87,6 +87,20 @@ TEST(RouterDiagnosis, MakesAFindingOfEveryCauseOfDoubt) {
   }
 }
 
+TEST(RouterDiagnosis, AdvisesToUnsetASizeOnlyWhereOneIsSet) {
+  RouterLook router = HealthyRouter();
+  RoutedRank& rank = router.workers[1].ranks[0];
+  rank.trust = "doubted";
+  rank.cause = "block_size_mismatch";
+  rank.fix =
+      "configure --block-size 16 on this worker, or start the router with "
+      "--block-size-conflict=mixed";
+  const Finding finding = FindingsOf(router)[0];
+  for (const Fix& fix : finding.fixes) {
+    EXPECT_THAT(fix.what, testing::Not(HasSubstr("Remove the block size")));
+  }
+}
+
 TEST(RouterDiagnosis, TellsARefusedWorkerFromOneThatDoesNotAnswer) {
   RouterLook router = HealthyRouter();
   router.workers[0].state = "unhealthy";
@@ -132,6 +146,7 @@ TEST(RouterDiagnosis, WeighsWasteByItsShareAndItsCauses) {
   EXPECT_DOUBLE_EQ(findings[0].gain, 0.25);
   ASSERT_THAT(findings[0].evidence, SizeIs(2));
   EXPECT_THAT(findings[0].evidence[0], HasSubstr("evicted"));
+  EXPECT_THAT(findings[0].fixes[0].what, HasSubstr("more memory"));
   router.counters.wasted = {{"evicted", 400}};
   EXPECT_THAT(FindingsOf(router), IsEmpty());
 }
@@ -146,6 +161,14 @@ TEST(WorkerDiagnosis, FindsWhatAnEngineSaysOfItself) {
   off.look.events.sources.clear();
   off.streams.clear();
   EXPECT_EQ(FindingsOf(off)[0].id, FindingId::kPublisherOff);
+
+  off.look.events.unlisted = true;  // /kv_event_sources answers {}
+  const Finding unlisted = FindingsOf(off)[0];
+  EXPECT_EQ(unlisted.id, FindingId::kNoEvents);
+  EXPECT_EQ(unlisted.severity, Severity::kError);
+  for (const char* part : {"\"publisher\"", "\"endpoint\"", "\"replay_endpoint\""}) {
+    EXPECT_THAT(unlisted.fixes[0].setting, HasSubstr(part));
+  }
 
   LookedAtWorker uncached = HealthyWorker();
   uncached.look.report.prefix_caching = false;
@@ -180,6 +203,14 @@ TEST(WorkerDiagnosis, FindsWhatItsStreamShows) {
   torn.streams[0].gaps = 2;
   torn.streams[0].missing_batches = 7;
   EXPECT_EQ(FindingsOf(torn)[0].id, FindingId::kEventGap);
+
+  LookedAtWorker churning = HealthyWorker();
+  churning.streams[0].stored_blocks = 100;
+  churning.streams[0].removed_blocks = 150;
+  EXPECT_THAT(FindingsOf(churning), IsEmpty());
+  churning.streams[0].removed_blocks = 900;
+  EXPECT_EQ(FindingsOf(churning)[0].id, FindingId::kChurn);
+  EXPECT_THAT(FindingsOf(churning)[0].message, HasSubstr("9 to 1"));
 
   LookedAtWorker late = HealthyWorker();
   late.streams[0].median_lag = 4.5;

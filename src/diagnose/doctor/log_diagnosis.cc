@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kConvincing = 8;
 // Removals of unknown blocks for each store without a parent, above which the cache itself turns
 // over faster than any index could follow.
-constexpr uint64_t kTurnover = 10;
+constexpr uint64_t kTurnover = 3;
 constexpr uint64_t kManyRemovals = 100;
 // Fewer refused events than that, where requests find what is cached, are races that end by
 // themselves.
@@ -229,6 +229,14 @@ class LogDiagnosis {
   void LookAtRefusedEvents() {
     const Refused refused = RefusedEvents();
     if (refused.all == 0 || IsNoise(refused)) return;
+    book_.Add(RefusedFinding(refused));
+    if (refused.removals >= kManyRemovals &&
+        refused.removals > kTurnover * std::max<uint64_t>(refused.stores, 1)) {
+      book_.Add(Turnover(refused.stores, refused.removals));
+    }
+  }
+
+  Finding RefusedFinding(const Refused& refused) const {
     Finding finding =
         Found(FindingId::kEventsNotApplied,
               fmt::format("The router could not apply KV events: {} stores without a known parent, "
@@ -237,27 +245,51 @@ class LogDiagnosis {
     for (const LogKind kind : kRefusals) {
       if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
     }
-    const bool stores = refused.stores > 0;
-    finding.why = stores ? "When a store is refused, all its descendants are refused too: the "
-                           "router does not see whole conversations"
-                         : "Engines evict blocks that the index does not have: they were stored "
-                           "before the router started, their events were lost, or the index "
-                           "dropped them. The removals themselves do no harm";
-    finding.gain = stores ? 0.5 : 0.1;
-    finding.fixes = RemediesFor(FindingId::kEventsNotApplied, {});
-    book_.Add(std::move(finding));
-    if (refused.removals >= kManyRemovals &&
-        refused.removals > kTurnover * std::max<uint64_t>(refused.stores, 1)) {
-      book_.Add(Turnover(refused.stores, refused.removals));
+    finding.why = WhyRefused(refused);
+    finding.gain = refused.stores > 0 ? 0.5 : 0.1;
+    if (IsIncident(refused)) {
+      finding.severity = Severity::kError;
+      finding.gain = 1;
+      finding.gain_basis = "no request is known to have found a cached block";
     }
+    finding.fixes = RemediesFor(FindingId::kEventsNotApplied, {.router = RouterKind::kDynamo});
+    return finding;
   }
 
-  bool IsNoise(const Refused& refused) const {
+  // Stores that are refused one after the other, and no request that found anything.
+  bool IsIncident(const Refused& refused) const {
+    return refused.stores >= kConvincing && Hits() == 0;
+  }
+
+  std::string WhyRefused(const Refused& refused) const {
+    if (refused.stores == 0) {
+      return "Engines evict blocks that the index does not have: they were stored before the "
+             "router "
+             "started, their events were lost, or the index dropped them. The removals themselves "
+             "do no harm";
+    }
+    std::string why =
+        "When a store is refused, all its descendants are refused too: the router does not see "
+        "whole conversations";
+    if (IsIncident(refused)) {
+      why +=
+          ". The usual cause is a block size of the router that is not the engine's, which these "
+          "lines do not mention: then nothing enters the index, and every request is routed by "
+          "load";
+    }
+    return why;
+  }
+
+  uint64_t Hits() const {
     uint64_t hits = 0;
     for (const ReuseFacts* reuse : {&facts_.selections, &facts_.completions}) {
       hits = std::max(hits, reuse->counted - reuse->none_cached);
     }
-    return static_cast<double>(refused.all) < kRefusedShare * static_cast<double>(hits) &&
+    return hits;
+  }
+
+  bool IsNoise(const Refused& refused) const {
+    return static_cast<double>(refused.all) < kRefusedShare * static_cast<double>(Hits()) &&
            refused.peak_per_minute < kRefusedRate;
   }
 

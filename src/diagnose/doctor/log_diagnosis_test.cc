@@ -55,6 +55,25 @@ TEST(LogDiagnosis, NeedsFewerLinesWhereEventsAreRefused) {
   EXPECT_EQ(findings[1].id, FindingId::kEventsNotApplied);
 }
 
+TEST(LogDiagnosis, TakesTheWarningsAloneForTheIncidentThatTheyAre) {
+  const auto findings = FindingsIn(Repeated(kNoParent, 3000));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kEventsNotApplied);
+  EXPECT_EQ(findings[0].severity, Severity::kError);
+  EXPECT_EQ(findings[0].gain, 1);
+  EXPECT_THAT(findings[0].why, HasSubstr("block size"));
+  EXPECT_THAT(findings[0].fixes[0].setting, HasSubstr("DYN_KV_CACHE_BLOCK_SIZE="));
+}
+
+TEST(LogDiagnosis, TakesThemForLessWhereRequestsFindBlocks) {
+  const auto findings = FindingsIn(
+      Repeated(kNoParent, 3000) +
+      Repeated("INFO Selected worker: worker_id=1 dp_rank=0, logit: 3.5, cached blocks: 12, tree "
+               "size: 140",
+               50));
+  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+}
+
 TEST(LogDiagnosis, SeesACacheThatTurnsOverInTheRatioOfTheWarnings) {
   const auto findings = FindingsIn(Repeated(kNoParent, 10) + Repeated(kNoBlock, 200));
   ASSERT_THAT(findings, SizeIs(2));

@@ -82,7 +82,10 @@ class CaseBuilder {
   Result<Gpu> TheGpu() const {
     if (!seen_.stated.gpu.empty()) return ParseGpu(seen_.stated.gpu);
     for (const GpuReading& reading : seen_.gpus) {
-      if (reading.total) return MeasuredGpu(reading.name, *reading.total);
+      if (!reading.total) continue;
+      std::optional<uint64_t> seen;
+      if (reading.used && reading.free) seen = *reading.used + *reading.free;
+      return MeasuredGpu(reading.name, *reading.total, seen);
     }
     return Fail(Blame::kCaller, "the GPU is unknown; give it with --gpu NAME or --nvidia-smi FILE");
   }

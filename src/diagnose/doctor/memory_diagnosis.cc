@@ -16,7 +16,7 @@ constexpr double kLowFraction = 0.1;  // that much below the engine's default
 constexpr double kUnusedShare = 0.2;  // of a GPU that runs an engine
 constexpr double kMostFraction = 0.95;
 
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+double InSeconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 // How each engine spells it.
 struct Spelling {
@@ -61,7 +61,7 @@ std::string DiffOf(const CaseFile& seen, const MemoryCase& memory, const Spellin
   if (!edit) return {};
   const auto edited = std::ranges::find(seen.files, edit->file, &SourceFile::name);
   if (edited == seen.files.end()) return {};
-  return UnifiedDiff(edited->name, edited->text, Apply(*edited, {&*edit, 1}));
+  return DiffToPassOn(*edited, Apply(*edited, {&*edit, 1}));
 }
 
 // "kv_cache_config.dtype" as it stands in a file.
@@ -142,10 +142,11 @@ class MemoryDiagnosis {
     } else if (demand.verdict == Retention::kGone || demand.verdict == Retention::kTight) {
       Pressed(fmt::format("A cached block lives {:.0f} s, but the next turn comes after {:.0f} s: "
                           "{:.0f} % of follow-up turns find their blocks",
-                          Seconds(*demand.lifetime), Seconds(*memory_.workload.between_turns),
+                          InSeconds(*demand.lifetime), InSeconds(*memory_.workload.between_turns),
                           100 * demand.in_time.value_or(0)),
               1 - demand.in_time.value_or(0));
-    } else if (memory_.workload.max_sequences && demand.worst_tokens > tokens) {
+    } else if (demand.verdict == Retention::kUnknown && memory_.workload.max_sequences &&
+               demand.worst_tokens > tokens) {
       Pressed(fmt::format("The settings allow {} sequences at once, which would need {} tokens of "
                           "KV cache; the capacity is {}",
                           *memory_.workload.max_sequences, Thousands(demand.worst_tokens),

@@ -41,6 +41,22 @@ TEST(MemoryDiagnosis, SaysNothingWhereCachedBlocksOutliveTheTimeBetweenTurns) {
   EXPECT_THAT(FindingsOf(Llama70OnH100(0.5)), IsEmpty());
 }
 
+TEST(MemoryDiagnosis, DoesNotWarnOfSettingsThatNoLoadUses) {
+  CaseFile seen = Llama70OnH100(0.5);
+  seen.stated.max_sequences = 1024;
+  EXPECT_GT(*MemoryCasesOf(seen)[0].demand->in_time, 0.9);
+  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  seen.stated.request_rate = 0;  // then the settings are all that is known
+  EXPECT_EQ(FindingsOf(seen)[0].id, FindingId::kMemoryPressure);
+}
+
+TEST(MemoryDiagnosis, CountsWithTheMemoryThatWasMeasured) {
+  CaseFile seen = Llama70OnH100(0.5);
+  seen.stated.gpu.clear();
+  seen.gpus = {{.gpu = "0", .name = "NVIDIA H100 80GB HBM3", .total = uint64_t{81559} << 20}};
+  EXPECT_EQ(MemoryCasesOf(seen)[0].budget->gpu_bytes, uint64_t{81559} << 20);
+}
+
 TEST(MemoryDiagnosis, FindsBlocksThatDieBeforeTheNextTurnAndRanksWhatWouldHelp) {
   const CaseFile seen = Llama70OnH100(5);
   const auto cases = MemoryCasesOf(seen);

@@ -134,6 +134,19 @@ Table GpuTable(const std::vector<GpuReading>& gpus) {
   return table;
 }
 
+// What the settings would allow, where the load of now leaves enough room.
+std::string WorstCase(const MemoryCase& memory) {
+  const bool calm = memory.demand && memory.demand->verdict == Retention::kComfortable;
+  if (!calm || !memory.capacity || !memory.workload.max_sequences) return {};
+  const double tokens = static_cast<double>(memory.capacity->tokens);
+  if (memory.demand->worst_tokens <= tokens) return {};
+  return fmt::format(
+      "{}: the settings allow {} sequences at once, which would need {} tokens of KV cache; the "
+      "capacity is {}. The load of now leaves enough.",
+      memory.who, *memory.workload.max_sequences, Thousands(memory.demand->worst_tokens),
+      Thousands(tokens));
+}
+
 void AddUnique(std::vector<std::string>& list, std::string text) {
   if (std::ranges::find(list, text) == list.end()) list.push_back(std::move(text));
 }
@@ -151,6 +164,9 @@ Section MemorySection(const CaseFile& seen, const std::vector<MemoryCase>& cases
       }
     }
     for (const std::string& ground : memory.grounds) AddUnique(section.lines, ground + ".");
+    if (std::string worst = WorstCase(memory); !worst.empty()) {
+      AddUnique(section.lines, std::move(worst));
+    }
     for (const std::string& missing : memory.missing) AddUnique(section.missing, missing);
   }
   for (Table table : {BudgetTable(cases), ChangeTable(cases), GpuTable(seen.gpus)}) {

@@ -87,8 +87,14 @@ Fix SetRouterSize(const Patient& p) {
                 "DYN_KV_CACHE_BLOCK_SIZE)",
                 kRouterRestart, std::string(kIndexGrows));
   }
-  const std::string size =
-      p.engine_block_size == 0 ? "SIZE" : fmt::format("{}", p.engine_block_size);
+  if (p.engine_block_size == 0) {
+    return Make(
+        "Set the router's block size to the engine's: by default vLLM 16, TensorRT-LLM 32, SGLang "
+        "1",
+        "DYN_KV_CACHE_BLOCK_SIZE=32  # TensorRT-LLM; vLLM 16, SGLang 1", kRouterRestart,
+        std::string(kIndexGrows));
+  }
+  const std::string size = fmt::format("{}", p.engine_block_size);
   return Make(fmt::format("Set the router's block size to the engine's: {}", size),
               fmt::format("DYN_KV_CACHE_BLOCK_SIZE={}", size), kRouterRestart,
               std::string(kIndexGrows));
@@ -97,11 +103,46 @@ Fix SetRouterSize(const Patient& p) {
 Fix SetEngineSize(const Patient& p) {
   const std::string size =
       p.router_block_size == 0 ? "SIZE" : fmt::format("{}", p.router_block_size);
-  return Make(fmt::format("Or set the engine's block size to the router's: {}", size),
+  return Make(fmt::format("Set the engine's block size to the router's: {}", size),
               fmt::format(fmt::runtime(For(p.engine, kEngineBlockSize)), size),
               "a restart of the engine, which empties its cache; some attention backends do not "
               "support every size",
               std::string(kIndexGrows));
+}
+
+Fix AllowBothSizes() {
+  return Make("Allow both sizes behind Fathom, which then must have no block size set",
+              "--block-size-conflict mixed", kRouterRestart,
+              "GET /health: every worker is ready, each with its own block_size");
+}
+
+// The size of one engine on the router would lose the others.
+std::vector<Fix> ForDividedEngines(const Patient& p) {
+  std::vector<Fix> fixes = {SetEngineSize(p)};
+  if (p.router == RouterKind::kFathom) fixes.push_back(AllowBothSizes());
+  return fixes;
+}
+
+// For symptoms whose usual cause is a block size.
+std::vector<Fix> ForRefusedEvents(const Patient& p) {
+  std::vector<Fix> fixes;
+  if (p.router == RouterKind::kDynamo) fixes.push_back(SetRouterSize(p));
+  fixes.push_back(Make(
+      "Compare the block sizes of router and engine: a mismatch is the usual cause",
+      "fathom doctor --logs LOG --manifest FILE --worker URL", "none", std::string(kIndexGrows)));
+  return fixes;
+}
+
+// What tells a route that was wrong from an engine that does not keep what it computed.
+std::vector<Fix> ForSlowFollowUps(const Patient& p) {
+  return {
+      Make("Compare the decisions of a first turn and of its follow-up: other workers mean that "
+           "the router does not see the caches, the same worker means that the engine keeps "
+           "nothing",
+           "curl -s ROUTER/debug/decisions | jq '.decisions[:2]'", "none",
+           "follow-up turns go to the worker of the first turn, with cached tokens above 0"),
+      Make("Turn prefix caching on in the engine", For(p.engine, kCaching), kRestart,
+           "the second of two equal requests reports cached tokens")};
 }
 
 std::vector<Fix> ForMemory(const Patient& p, bool fewer) {
@@ -138,16 +179,14 @@ std::vector<Fix> ForMemory(const Patient& p, bool fewer) {
 std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
   switch (id) {
     case FindingId::kBlockSizeMismatch:
-      return {SetRouterSize(p), SetEngineSize(p)};
+      return p.divided ? ForDividedEngines(p) : std::vector{SetRouterSize(p), SetEngineSize(p)};
     case FindingId::kBlockSizeMissing:
       return {SetRouterSize(p)};
     case FindingId::kBlockSizeConflict:
-      return {
-          Make("Set the same block size on all workers of the model",
-               fmt::format(fmt::runtime(For(p.engine, kEngineBlockSize)), "SIZE"), kRestart,
-               "every worker is admitted and reports the same block size"),
-          Make("Or allow both sizes behind Fathom", "--block-size-conflict mixed", kRouterRestart,
-               "GET /health: every worker is ready, each with its own block_size")};
+      return {Make("Set the same block size on all workers of the model",
+                   fmt::format(fmt::runtime(For(p.engine, kEngineBlockSize)), "SIZE"), kRestart,
+                   "every worker is admitted and reports the same block size"),
+              AllowBothSizes()};
     case FindingId::kWorkersRejected:
       return {
           Make("Give all workers of the group the same configuration: model, block size, "
@@ -163,6 +202,12 @@ std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
       return {Make("Make the engine publish KV events at an address that the router can reach",
                    For(p.engine, kPublisher), kRestart,
                    "`fathom listen WORKER` shows batches under traffic, and the index grows")};
+    case FindingId::kBlockSizeNote:
+      return {
+          Make("Add a note beside the setting",
+               "# Must match the backend's tokens_per_block. vLLM default: 16, TRT-LLM default: "
+               "32.",
+               "none", "`fathom lint PAGE` has no finding")};
     case FindingId::kReplayMissing:
     case FindingId::kEventGap:
       return {Make("Give the engine a replay endpoint, so that lost events can be replayed",
@@ -224,15 +269,11 @@ std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
           "more GPUs per worker", "the engine starts and reports a capacity in tokens")};
     case FindingId::kIndexEmpty:
     case FindingId::kEventsNotApplied:
-      return {
-          Make("First compare the block sizes of router and engine: a mismatch is the usual cause",
-               "fathom doctor --logs LOG --manifest FILE --worker URL", "none",
-               std::string(kIndexGrows))};
+      return ForRefusedEvents(p);
     case FindingId::kFollowUpsSlow:
+      return ForSlowFollowUps(p);
     case FindingId::kWastedPrefill:
-      return {Make("Find the cause: run fathom doctor with --url, --worker and --listen",
-                   "fathom doctor --url ROUTER --worker WORKER --listen 30s", "none",
-                   "time to first token of follow-up turns decreases")};
+      return {};  // depends on what the waste is for: waste_remedies.h
   }
   return {};
 }

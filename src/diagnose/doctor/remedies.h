@@ -17,6 +17,7 @@ struct Patient {
   RouterKind router = RouterKind::kUnknown;
   uint32_t engine_block_size = 0;  // 0: not known
   uint32_t router_block_size = 0;
+  bool divided = false;  // other engines of the router have another size than this one
 };
 
 // The best first; each complete without the others. Diffs are left to whoever has read a file.

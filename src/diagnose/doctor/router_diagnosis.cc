@@ -10,6 +10,7 @@
 #include "diagnose/doctor/live_diagnosis.h"
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/doctor/trust_findings.h"
+#include "diagnose/doctor/waste_remedies.h"
 
 namespace fathom {
 namespace {
@@ -72,7 +73,9 @@ class RouterDiagnosis {
     for (const RoutedRank& rank : worker.ranks) {
       if (rank.evidence.empty()) continue;
       finding.evidence.push_back(fmt::format("rank {}: {}", rank.rank, rank.evidence));
-      if (!rank.fix.empty()) finding.fixes.insert(finding.fixes.begin(), Fix{.what = rank.fix});
+      if (!rank.fix.empty()) {
+        finding.fixes.insert(finding.fixes.begin(), Fix{.what = Capitalised(rank.fix)});
+      }
     }
     const double workers = static_cast<double>(std::max<size_t>(router_.workers.size(), 1));
     finding.gain = 1 / workers;
@@ -195,6 +198,7 @@ class RouterDiagnosis {
       finding.evidence.push_back(
           fmt::format("{}: {:.0f} tokens for the cause {}", Page("/metrics"), tokens, cause));
     }
+    finding.fixes = WasteRemedies(counters.wasted);
     finding.gain = share;
     finding.gain_basis = "counted by the router since it started";
     book_.Add(std::move(finding));

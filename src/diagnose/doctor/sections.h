@@ -11,6 +11,8 @@
 namespace fathom {
 
 Section ConfigurationSection(const CaseFile& seen, const std::vector<SizeSighting>& sizes);
+// Pushed or polled, by which address: of each engine that was seen. Rows are bounded.
+Table TransportTable(const CaseFile& seen);
 Section SyncSection(const CaseFile& seen);
 Section MemorySection(const CaseFile& seen, const std::vector<MemoryCase>& cases);
 

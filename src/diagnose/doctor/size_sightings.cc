@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "diagnose/doctor/remedies.h"
@@ -14,6 +16,37 @@ namespace fathom {
 namespace {
 
 using Side = SizeSighting::Side;
+
+// A running router that has admitted workers of one model with different sizes, and doubts none of
+// them for it: it was started with --block-size-conflict=mixed.
+bool ServesMixed(const RouterLook& router) {
+  std::map<std::string_view, uint32_t> sizes;  // by model
+  bool mixed = false;
+  for (const RoutedWorker& worker : router.workers) {
+    const bool doubted = std::ranges::any_of(
+        worker.ranks, [](const RoutedRank& rank) { return rank.cause == "block_size_mismatch"; });
+    if (worker.state != "ready" || worker.block_size == 0) continue;
+    if (doubted || worker.block_size_source == "configured") return false;
+    for (const std::string& model : worker.models) {
+      const uint32_t known = sizes.try_emplace(model, worker.block_size).first->second;
+      mixed = mixed || known != worker.block_size;
+    }
+  }
+  return mixed;
+}
+
+// Counted against a setting of the router. The others are counted against the size that the fleet
+// has agreed on: of a worker that is refused for its size, or of a rank among others of its model.
+bool IsAgainstASetting(const RouterLook& router, const SizeMismatch& mismatch) {
+  if (mismatch.events <= 0) return false;
+  const auto worker = std::ranges::find_if(router.workers, [&](const RoutedWorker& known) {
+    return std::to_string(known.id) == mismatch.worker;
+  });
+  if (worker == router.workers.end()) return true;
+  if (worker->cause == "block_size_conflict") return false;
+  return std::ranges::none_of(
+      worker->ranks, [](const RoutedRank& rank) { return rank.fix.contains("on this worker"); });
+}
 
 // Dynamo's frontend, from this version on, whatever its own setting says.
 constexpr unsigned kTakesSizeFromWorkers[] = {1, 5};
@@ -28,6 +61,8 @@ class Sightings {
     if (seen_.live.dynamo) FromDynamo(*seen_.live.dynamo);
     for (const LookedAtWorker& worker : seen_.live.workers) FromWorker(worker);
     for (const ReadLog& log : seen_.logs) FromLog(log);
+    for (SizeSighting& sighting : found_)
+      sighting.mixed = sighting.side == Side::kEngine && Mixed();
     std::vector<SizeSighting> routers_first;
     for (const Side side : {Side::kRouter, Side::kEngine}) {
       std::ranges::copy_if(found_, std::back_inserter(routers_first),
@@ -37,6 +72,11 @@ class Sightings {
   }
 
  private:
+  bool Mixed() const {
+    return (seen_.live.router && ServesMixed(*seen_.live.router)) ||
+           std::ranges::any_of(seen_.deployment.programs, AllowsMixedSizes);
+  }
+
   void FromProgram(const Program& program) {
     if (program.role == ProgramRole::kEngine) {
       const EngineSettings settings = EngineSettingsOf(program);
@@ -74,6 +114,7 @@ class Sightings {
                         .fathom = true});
     }
     for (const SizeMismatch& mismatch : router.counters.mismatches) {
+      if (!IsAgainstASetting(router, mismatch)) continue;
       found_.push_back({.side = Side::kRouter,
                         .size = mismatch.configured,
                         .who = router.url,
@@ -162,7 +203,7 @@ std::string Sentence(const SizeSighting& s) {
                      s.side == Side::kRouter ? "router" : "engine", s.who, s.size, s.how, s.where);
 }
 
-Finding Mismatch(const SizeSighting& router, const SizeSighting& engine) {
+Finding Mismatch(const SizeSighting& router, const SizeSighting& engine, bool divided) {
   Finding finding =
       MakeFinding(FindingId::kBlockSizeMismatch, engine.who,
                   fmt::format("The router expects a block size of {} tokens, the engine has {}",
@@ -177,7 +218,8 @@ Finding Mismatch(const SizeSighting& router, const SizeSighting& engine) {
                               {.engine = engine.engine,
                                .router = router.fathom ? RouterKind::kFathom : RouterKind::kDynamo,
                                .engine_block_size = engine.size,
-                               .router_block_size = router.size});
+                               .router_block_size = router.size,
+                               .divided = divided});
   return finding;
 }
 
@@ -199,6 +241,18 @@ Finding Conflict(const SizeSighting& one, const SizeSighting& other) {
 
 std::vector<SizeSighting> SightingsOf(const CaseFile& seen) { return Sightings(seen).Gather(); }
 
+namespace {
+
+// Whether other engines that the router serves have another size than this one.
+bool Divided(const std::vector<SizeSighting>& sightings, const SizeSighting& engine) {
+  return std::ranges::any_of(sightings, [&](const SizeSighting& other) {
+    return other.side == Side::kEngine && other.who != engine.who && other.size != engine.size &&
+           MayMeet(other, engine);
+  });
+}
+
+}  // namespace
+
 void DiagnoseSizes(const std::vector<SizeSighting>& sightings, FindingBook& book) {
   std::set<std::pair<std::string, std::string>> said;
   for (size_t i = 0; i < sightings.size(); ++i) {
@@ -207,10 +261,12 @@ void DiagnoseSizes(const std::vector<SizeSighting>& sightings, FindingBook& book
       const SizeSighting& other = sightings[j];
       const bool files_alone = !one.live && !other.live;
       if (other.side == Side::kRouter || one.size == other.size || one.harmless || files_alone ||
-          !MayMeet(one, other) || !said.emplace(one.who, other.who).second) {
+          (one.mixed && other.mixed) || !MayMeet(one, other) ||
+          !said.emplace(one.who, other.who).second) {
         continue;
       }
-      book.Add(one.side == Side::kRouter ? Mismatch(one, other) : Conflict(one, other));
+      book.Add(one.side == Side::kRouter ? Mismatch(one, other, Divided(sightings, other))
+                                         : Conflict(one, other));
     }
   }
 }

@@ -25,6 +25,7 @@ struct SizeSighting {
   bool live = false;      // seen at work, not in a file
   bool fathom = false;    // of a router: it is a Fathom
   bool harmless = false;  // of a router that takes the size from its workers whatever this says
+  bool mixed = false;     // of an engine whose router serves different sizes side by side
 };
 
 // Routers first, then engines.

@@ -54,6 +54,69 @@ TEST(SizeSightings, FindAConflictBetweenWorkersOfOneModel) {
   EXPECT_EQ(findings[0].id, FindingId::kBlockSizeConflict);
 }
 
+RouterLook FathomWith(std::vector<RoutedWorker> workers) {
+  RouterLook router;
+  router.url = "http://fathom:8000";
+  router.reached = true;
+  router.workers = std::move(workers);
+  return router;
+}
+
+RoutedWorker Routed(uint64_t id, std::string url, uint32_t size) {
+  RoutedWorker worker;
+  worker.id = id;
+  worker.url = std::move(url);
+  worker.models = {"llama"};
+  worker.state = "ready";
+  worker.block_size = size;
+  worker.block_size_source = "events";
+  worker.ranks = {{.rank = 0, .trust = "trusted"}};
+  return worker;
+}
+
+TEST(SizeSightings, AllowARouterThatServesSizesSideBySide) {
+  CaseFile seen;
+  seen.live.router = FathomWith({Routed(1, "http://a:1", 16), Routed(2, "http://b:1", 32)});
+  seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
+  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  seen.live.router->workers[1].state = "excluded";
+  EXPECT_THAT(FindingsOf(seen), SizeIs(1)) << "then it does not";
+}
+
+TEST(SizeSightings, TakeNoSettingFromARouterThatHasNone) {
+  CaseFile seen;
+  RoutedWorker late = Routed(2, "http://b:1", 32);
+  late.state = "excluded";
+  late.cause = "block_size_conflict";
+  seen.live.router = FathomWith({Routed(1, "http://a:1", 16), late});
+  seen.live.router->counters.mismatches = {
+      {.worker = "1", .configured = 16, .reported = 16, .events = 0},
+      {.worker = "2", .configured = 16, .reported = 32, .events = 1}};
+  const auto findings = FindingsOf(seen);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kBlockSizeConflict);
+  for (const Fix& fix : findings[0].fixes) {
+    EXPECT_THAT(fix.what, testing::Not(HasSubstr("Remove the block size")));
+  }
+}
+
+TEST(SizeSightings, AdviseNothingThatBreaksAnotherWorker) {
+  CaseFile seen;
+  RoutedWorker odd = Routed(2, "http://b:1", 32);
+  odd.ranks[0] = {.rank = 0, .trust = "doubted", .cause = "block_size_mismatch"};
+  seen.live.router = FathomWith({Routed(1, "http://a:1", 16), odd});
+  seen.live.router->counters.mismatches = {
+      {.worker = "2", .configured = 16, .reported = 32, .events = 9}};
+  for (const Finding& finding : FindingsOf(seen)) {
+    if (finding.id != FindingId::kBlockSizeMismatch) continue;
+    EXPECT_THAT(finding.fixes[0].what,
+                HasSubstr("Set the engine's block size to the router's: 16"));
+    EXPECT_EQ(finding.fixes[1].setting, "--block-size-conflict mixed");
+    return;
+  }
+  FAIL() << "no mismatch";
+}
+
 TEST(SizeSightings, AllowModelsTheirOwnSizes) {
   CaseFile seen;
   seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};

@@ -84,6 +84,18 @@ Table LogTable(const std::vector<ReadLog>& logs) {
   return table;
 }
 
+// What the numbers of evictions and stores say about the cache.
+std::string_view EvictionComment(double removed, double stored) {
+  constexpr double kFarAbove = 3;
+  constexpr double kSteady = 0.5;
+  if (removed > kFarAbove * stored) {
+    return "evictions are far above stores, the cache is replaced faster than an index can follow";
+  }
+  if (removed > stored) return "evictions outnumber stores, the cache shrinks or was filled before";
+  if (removed > kSteady * stored) return "the cache is full, each new block evicts an old one";
+  return "evictions are below stores, the cache still fills";
+}
+
 void AddSelections(const ReadLog& log, Section& section) {
   for (const ReuseFacts* reuse : {&log.facts.selections, &log.facts.completions}) {
     if (reuse->counted == 0) continue;
@@ -120,6 +132,18 @@ void AddSelections(const ReadLog& log, Section& section) {
         log.name);
     section.plots.push_back(std::move(plot));
   }
+}
+
+// Evictions against stores, as the router complained of them.
+void AddWarnings(const ReadLog& log, Section& section) {
+  const uint64_t removals = log.facts.Of(LogKind::kRemoveMissing).lines;
+  const uint64_t stores =
+      log.facts.Of(LogKind::kParentMissing).lines + log.facts.Of(LogKind::kStaleParent).lines;
+  if (removals + stores == 0) return;
+  section.lines.push_back(fmt::format(
+      "{}: {} warnings about evictions of unknown blocks, {} about stores without a parent: {}.",
+      log.name, Thousands(static_cast<double>(removals)), Thousands(static_cast<double>(stores)),
+      EvictionComment(static_cast<double>(removals), static_cast<double>(stores))));
 }
 
 void AddProbe(const ProbeReport& probe, Section& section) {
@@ -182,7 +206,9 @@ void AddStreams(const LiveView& live, Section& section) {
     }
   }
   plot.caption =
-      fmt::format("In total {:.1f} stored and {:.1f} removed per second.", stored, removed);
+      fmt::format("In total {:.1f} stored and {:.1f} removed per second: {}.", stored, removed,
+                  stored + removed > 0 ? EvictionComment(removed, stored)
+                                       : std::string_view("no block was stored"));
   section.tables.push_back(std::move(table));
   section.plots.push_back(std::move(plot));
 }
@@ -233,9 +259,18 @@ Section SyncSection(const CaseFile& seen) {
   if (seen.live.router && !seen.live.router->problem.empty()) {
     section.missing.push_back(seen.live.router->url + ": " + seen.live.router->problem);
   }
+  if (Table table = TransportTable(seen); !table.rows.empty()) {
+    section.tables.push_back(std::move(table));
+  } else {
+    section.missing.emplace_back(
+        "how KV events reach the router (--manifest FILE, --worker URL, or --url)");
+  }
   AddStreams(seen.live, section);
   AddEngineTimes(seen.live, section);
-  for (const ReadLog& log : seen.logs) AddSelections(log, section);
+  for (const ReadLog& log : seen.logs) {
+    AddSelections(log, section);
+    AddWarnings(log, section);
+  }
   if (Table table = LogTable(seen.logs); !table.rows.empty()) {
     section.tables.push_back(std::move(table));
   }

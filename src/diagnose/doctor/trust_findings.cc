@@ -13,12 +13,19 @@ FindingId IdOf(std::string cause) {
   return FindingNamed(cause).value_or(FindingId::kIndexEmpty);
 }
 
+// A mismatch with the other ranks of the model, where nothing is set on the router: advice to take
+// a setting away would lead nowhere.
+FindingId RemedyFor(FindingId id, const SaidDoubt& doubt) {
+  const bool among_workers = doubt.fix.contains("on this worker");
+  return id == FindingId::kBlockSizeMismatch && among_workers ? FindingId::kBlockSizeConflict : id;
+}
+
+}  // namespace
+
 std::string Capitalised(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
 }
-
-}  // namespace
 
 Finding DoubtFinding(const SaidDoubt& doubt) {
   const FindingId id = IdOf(doubt.cause);
@@ -38,7 +45,7 @@ Finding DoubtFinding(const SaidDoubt& doubt) {
   finding.gain = std::max(0.5, doubt.share);
   finding.gain_basis = "as judged by the running router";
   std::vector<Fix> remedies =
-      RemediesFor(id, {.engine = doubt.engine, .router = RouterKind::kFathom});
+      RemediesFor(RemedyFor(id, doubt), {.engine = doubt.engine, .router = RouterKind::kFathom});
   if (!doubt.fix.empty()) {
     Fix said{.what = Capitalised(doubt.fix)};
     if (!remedies.empty()) {

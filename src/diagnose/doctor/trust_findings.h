@@ -23,6 +23,9 @@ struct SaidDoubt {
   double share = 1;  // of the fleet's ranks that this one is
 };
 
+// A sentence of the router's, to begin a line with.
+std::string Capitalised(std::string text);
+
 // A cause that this version does not know becomes a finding of index-empty, in the router's words.
 Finding DoubtFinding(const SaidDoubt& doubt);
 

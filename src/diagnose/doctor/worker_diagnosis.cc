@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr double kLateSeconds = 2;         // events later than that miss the next turn
 constexpr double kFull = 0.95;             // of a cache
+constexpr uint64_t kManyRemoved = 100;     // blocks while the doctor listened
+constexpr uint64_t kTurnover = 3;          // removals for each store
 constexpr double kNoticeableShare = 0.02;  // of malformed batches
 
 class WorkerDiagnosis {
@@ -58,8 +61,10 @@ class WorkerDiagnosis {
       book_.Add(std::move(finding));
     }
     if (look_.events.how == PublishedEvents::How::kOff) {
-      Finding finding = Found(FindingId::kPublisherOff, "The engine publishes no KV events",
-                              fmt::format("{}: {}", look_.url, look_.events.problem));
+      Finding finding =
+          Found(look_.events.unlisted ? FindingId::kNoEvents : FindingId::kPublisherOff,
+                "The engine publishes no KV events",
+                fmt::format("{}: {}", look_.url, look_.events.problem));
       finding.why = "A router cannot see its cache and routes it by load";
       book_.Add(std::move(finding));
     }
@@ -118,6 +123,7 @@ class WorkerDiagnosis {
                                   stream.missing_batches, stream.gaps),
                       heard));
     }
+    LookAtTurnover(stream, heard);
     if (stream.median_lag.value_or(0) > kLateSeconds) {
       Finding finding = Found(FindingId::kEventLag,
                               fmt::format("KV events arrive {:.1f} s late", *stream.median_lag),
@@ -134,6 +140,21 @@ class WorkerDiagnosis {
                       heard + ": " + stream.first_problem));
     }
     LookAtForeignTokens(stream, heard);
+  }
+
+  void LookAtTurnover(const StreamLook& stream, const std::string& heard) {
+    const uint64_t stored = std::max<uint64_t>(stream.stored_blocks, 1);
+    if (stream.removed_blocks < kManyRemoved || stream.removed_blocks <= kTurnover * stored) return;
+    Finding finding = Found(FindingId::kChurn,
+                            fmt::format("Evictions outnumber stores {} to 1 in the KV events",
+                                        stream.removed_blocks / stored),
+                            fmt::format("{}: {} blocks removed, {} stored", heard,
+                                        stream.removed_blocks, stream.stored_blocks));
+    finding.why =
+        "The cache loses blocks faster than it gains any: prefixes are gone before their next "
+        "turn, "
+        "and an index cannot stabilize";
+    book_.Add(std::move(finding));
   }
 
   bool Worked() const {

@@ -11,6 +11,11 @@ namespace {
 constexpr std::string_view kKeyOption = "--worker-api-key";
 constexpr uint32_t kMostGuessed = 64;  // ranks
 
+bool ListsNothing(std::string_view page) {
+  const auto json = Json::ParseWithLargeNumbers(page);
+  return json && json->object() != nullptr && json->object()->empty();
+}
+
 // One engine's pages, one after the other, into one look.
 class Visit {
  public:
@@ -96,6 +101,11 @@ void Visit::ReadVllmSources(std::string_view page) {
     return;
   }
   using How = PublishedEvents::How;
+  if (ListsNothing(page)) {
+    if (owner_ == EngineKind::kUnknown) owner_ = EngineKind::kVllm;  // no other engine has the page
+    look_.events = {How::kOff, {}, "GET /kv_event_sources answers {}: no rank publishes", true};
+    return;
+  }
   const bool any = !found->sources.empty();
   look_.events.how = any ? How::kStream : found->off ? How::kOff : How::kUnknown;
   look_.events.sources = std::move(found->sources);

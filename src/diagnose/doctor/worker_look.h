@@ -39,7 +39,8 @@ struct PublishedEvents {
   };
   How how = How::kUnknown;
   std::vector<EventSource> sources;
-  std::string problem;  // why there are none, with the fix
+  std::string problem;    // why there are none, with the fix
+  bool unlisted = false;  // vLLM answers, and lists no rank: its publisher is off
 };
 
 struct WorkerLook {

@@ -82,6 +82,17 @@ TEST(WorkerLook, SaysThatThePublisherIsOff) {
   EXPECT_THAT(look.events.problem, HasSubstr("KV events are off"));
 }
 
+TEST(WorkerLook, TakesAnEmptyListOfSourcesForAPublisherThatIsOff) {
+  auto pages = VllmPages();
+  pages["GET /kv_event_sources"].body = " {} ";
+  PageServer server(pages);
+  const WorkerLook look = LookAt(server);
+  EXPECT_EQ(look.report.engine, EngineKind::kVllm);
+  EXPECT_EQ(look.events.how, How::kOff);
+  EXPECT_TRUE(look.events.unlisted);
+  EXPECT_THAT(look.events.problem, HasSubstr("/kv_event_sources"));
+}
+
 TEST(WorkerLook, GuessesThePortOfAnOlderVllm) {
   auto pages = VllmPages();
   pages.erase("GET /kv_event_sources");

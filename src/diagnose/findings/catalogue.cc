@@ -40,6 +40,7 @@ constexpr std::array<FindingKind, kFindingIds> kKinds = {{
     {kPreemptions, "preemptions", kWarning, kMemory, "Engines preempt requests because KV memory is short"},
     {kPageSizeOne, "page-size-one", kWarning, kConfiguration, "One KV event per token"},
     {kReplayMissing, "replay-missing", kWarning, kConfiguration, "Lost KV events cannot be replayed"},
+    {kBlockSizeNote, "block-size-note", kWarning, kConfiguration, "A page sets a block size without what it must match"},
     {kIndexEmpty, "index-empty", kError, kSync, "Requests find no cached blocks in the router's index"},
     {kEventsNotApplied, "events-not-applied", kWarning, kSync, "The router cannot apply KV events"},
     {kFollowUpsSlow, "follow-ups-slow", kWarning, kSync, "Follow-up turns are no faster than first turns"},

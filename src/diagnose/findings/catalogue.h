@@ -53,13 +53,14 @@ enum class FindingId : uint8_t {
   kPreemptions,
   kPageSizeOne,
   kReplayMissing,
+  kBlockSizeNote,
   // Symptoms, where nothing above explains them.
   kIndexEmpty,
   kEventsNotApplied,
   kFollowUpsSlow,
   kWastedPrefill,
 };
-constexpr size_t kFindingIds = 30;
+constexpr size_t kFindingIds = 31;
 
 struct FindingKind {
   FindingId id;

@@ -19,7 +19,6 @@ std::string ToText(const FilePlace& place) {
 Finding FitToPassOn(Finding finding) {
   for (Fix& fix : finding.fixes) {
     fix.setting = WithoutSecrets(fix.setting);
-    fix.diff = WithoutSecrets(fix.diff);
   }
   return finding;
 }

@@ -54,7 +54,8 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// The same without what must not be passed on: values of keys and tokens that stand in its fixes.
+// The same without what must not be passed on: values of keys and tokens in the settings to paste.
+// Diffs have none (manifest/edit.h).
 Finding FitToPassOn(Finding finding);
 
 // A finding with the catalogue's severity.

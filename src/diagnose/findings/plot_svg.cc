@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "diagnose/findings/html_text.h"
 #include "diagnose/findings/plot_axis.h"
 #include "diagnose/findings/shown_text.h"
+#include "text/unicode/utf8.h"
 
 namespace fathom {
 namespace {
@@ -41,6 +45,33 @@ std::string Shortened(std::string_view text, size_t columns) {
   const std::string line = OneLine(text);
   if (ColumnsOf(line) <= columns) return line;
   return Wrap(line, columns - 1, LongWords::kBreak).front() + "…";
+}
+
+// The end of a long name: "…10.0.0.1:8000 rank 3".
+std::string EndOf(std::string_view text, size_t columns) {
+  const std::string line = OneLine(text);
+  if (ColumnsOf(line) <= columns) return line;
+  std::string_view end = line;
+  while (ColumnsOf(end) >= columns) end.remove_prefix(FirstCodePoint(end).length);
+  return "…" + std::string(end);
+}
+
+bool AllDiffer(const std::vector<std::string>& names) {
+  return std::set<std::string_view>(names.begin(), names.end()).size() == names.size();
+}
+
+// Names that fit, and that tell bars apart: what differs may be at the beginning or at the end.
+std::vector<std::string> LabelsOf(std::span<const std::string> names, size_t columns) {
+  std::vector<std::string> labels;
+  for (const std::string& name : names) labels.push_back(Shortened(name, columns));
+  if (AllDiffer(labels)) return labels;
+  for (size_t i = 0; i < names.size(); ++i) labels[i] = EndOf(names[i], columns);
+  if (AllDiffer(labels)) return labels;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string number = fmt::format(" #{}", i + 1);
+    labels[i] = Shortened(names[i], columns - number.size()) + number;
+  }
+  return labels;
 }
 
 std::string_view ToneClass(Tone tone) {
@@ -108,6 +139,7 @@ class BarDrawing {
   explicit BarDrawing(const Plot& plot)
       : plot_(plot),
         count_(std::min(plot.categories.size(), kMaxBars)),
+        labels_(LabelsOf(std::span(plot.categories).first(count_), kMostForName)),
         axis_(0, HighestStack(), 5, PlotAxis::Ends::kAtTicks),
         area_{LeftEdge(), 6, kWidth - RightEdge(), 6 + kRow * static_cast<double>(count_)} {}
 
@@ -140,9 +172,7 @@ class BarDrawing {
 
   double LeftEdge() const {
     double widest = 0;
-    for (size_t i = 0; i < count_; ++i) {
-      widest = std::max(widest, WidthOf(Shortened(plot_.categories[i], kMostForName)));
-    }
+    for (const std::string& label : labels_) widest = std::max(widest, WidthOf(label));
     return widest + 16;
   }
 
@@ -153,8 +183,7 @@ class BarDrawing {
 
   void DrawBar(size_t category) {
     const double top = area_.top + kRow * static_cast<double>(category) + (kRow - kBar) / 2;
-    drawing_.Label(area_.left - 8, top + kBar * 0.7, "end",
-                   Shortened(plot_.categories[category], kMostForName));
+    drawing_.Label(area_.left - 8, top + kBar * 0.7, "end", labels_[category]);
     double from = 0;
     for (size_t i = 0; i < plot_.series.size(); ++i) {
       const double to = from + Usable(plot_.series[i], category);
@@ -181,6 +210,7 @@ class BarDrawing {
 
   const Plot& plot_;
   const size_t count_;
+  const std::vector<std::string> labels_;
   const PlotAxis axis_;
   const Area area_;
   Drawing drawing_;

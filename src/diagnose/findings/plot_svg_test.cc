@@ -128,5 +128,24 @@ TEST(SeriesClass, TellsSeriesApart) {
   EXPECT_EQ(SeriesClass(plot, 4), "s1");
 }
 
+TEST(PlotSvg, TellsBarsApartWhoseNamesDifferAtTheEnd) {
+  Plot plot;
+  plot.categories = {"http://engine.example.org:8000 0", "http://engine.example.org:8000 1"};
+  plot.series = {{.name = "stored", .x = {}, .y = {1, 2}}};
+  const std::string svg = PlotSvg(plot);
+  EXPECT_NE(svg.find("8000 0</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("8000 1</text>"), std::string::npos) << svg;
+}
+
+TEST(PlotSvg, NumbersBarsWhoseNamesCannotBeToldApart) {
+  Plot plot;
+  plot.categories = {"a-very-long-beginning-1-and-a-very-long-end",
+                     "a-very-long-beginning-2-and-a-very-long-end"};
+  plot.series = {{.name = "stored", .x = {}, .y = {1, 2}}};
+  const std::string svg = PlotSvg(plot);
+  EXPECT_NE(svg.find("#1</text>"), std::string::npos) << svg;
+  EXPECT_NE(svg.find("#2</text>"), std::string::npos) << svg;
+}
+
 }  // namespace
 }  // namespace fathom

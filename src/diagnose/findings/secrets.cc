@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -56,13 +57,6 @@ std::string HideValue(std::string_view line) {
   return at == line.size() ? std::string(line) : std::string(line.substr(0, at)).append(kHidden);
 }
 
-// "value: x", or an item of a list that is no flag and no map.
-bool IsValueAlone(std::string_view line) {
-  const std::string_view text = Trim(line);
-  if (text.starts_with("value:")) return true;
-  return text.starts_with("- ") && !text.starts_with("- -") && text.find(": ") == text.npos;
-}
-
 std::string WithoutUserInfo(std::string line) {
   for (size_t at = line.find("://"); at != std::string::npos; at = line.find("://", at + 3)) {
     const size_t begin = at + 3;
@@ -73,32 +67,91 @@ std::string WithoutUserInfo(std::string line) {
   return line;
 }
 
+size_t IndentOf(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
+
+// Of the name in "  - name: x", which what belongs to it is further in than.
+size_t ColumnOfName(std::string_view line) {
+  return std::min(line.find_first_not_of(" -\t"), line.size());
+}
+
+// "|", ">-": the value stands in the lines below that are further in.
+bool BeginsBlock(std::string_view value) {
+  value = Trim(value);
+  return !value.empty() && value.size() <= 3 && (value[0] == '|' || value[0] == '>');
+}
+
+// Line by line: a name may be on one line and its value on the next ones.
+class SecretFilter {
+ public:
+  // The line with what must not be seen replaced.
+  std::string Shown(std::string_view line) {
+    if (block_indent_ && !Trim(line).empty()) {
+      if (IndentOf(line) > *block_indent_) {
+        return std::string(line.substr(0, IndentOf(line))).append(kHidden);
+      }
+      block_indent_.reset();
+    }
+    if (std::exchange(next_is_secret_, false)) return HideBelowName(line);
+    const size_t named = EndOfSecretName(line);
+    if (named == std::string_view::npos) return WithoutUserInfo(std::string(line));
+    return HideBehind(line, named);
+  }
+
+ private:
+  std::string HideBelowName(std::string_view line) {
+    const size_t colon = line.find(':');
+    if (colon != line.npos && BeginsBlock(line.substr(colon + 1))) {
+      block_indent_ = ColumnOfName(line);
+      return std::string(line);
+    }
+    return HideValue(line);
+  }
+
+  std::string HideBehind(std::string_view line, size_t named) {
+    size_t value = named;
+    while (value < line.size() && Separates(line[value])) ++value;
+    if (BeginsBlock(line.substr(value))) {
+      block_indent_ = ColumnOfName(line);
+      return std::string(line);
+    }
+    next_is_secret_ = value == line.size();
+    std::string shown(line.substr(0, value));
+    return next_is_secret_ ? shown : shown.append(kHidden);
+  }
+
+  bool next_is_secret_ = false;
+  std::optional<size_t> block_indent_;  // of the line above the block
+};
+
+template <class Take>
+void ForEachLine(std::string_view lines, Take take) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
+    take(lines.substr(0, end), end < lines.size());
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+}
+
 }  // namespace
 
 std::string WithoutSecrets(std::string_view lines) {
   std::string out;
-  bool next_is_secret = false;
-  bool begins_hunk = false;
-  while (!lines.empty()) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const std::string_view line = lines.substr(0, end);
-    if (std::exchange(next_is_secret, false)) {
-      out += HideValue(line);
-    } else if (std::exchange(begins_hunk, line.starts_with("@@")) && IsValueAlone(line)) {
-      out += HideValue(line);  // its name is not in the diff
-    } else if (const size_t named = EndOfSecretName(line); named != std::string_view::npos) {
-      size_t value = named;
-      while (value < line.size() && Separates(line[value])) ++value;
-      next_is_secret = value == line.size();
-      out.append(line.substr(0, value));
-      if (!next_is_secret) out.append(kHidden);
-    } else {
-      out += WithoutUserInfo(std::string(line));
-    }
-    if (end < lines.size()) out += '\n';
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
+  SecretFilter filter;
+  ForEachLine(lines, [&](std::string_view line, bool ended) {
+    out += filter.Shown(line);
+    if (ended) out += '\n';
+  });
   return out;
+}
+
+std::vector<bool> SecretLines(std::string_view text) {
+  std::vector<bool> secret;
+  SecretFilter filter;
+  ForEachLine(text,
+              [&](std::string_view line, bool) { secret.push_back(filter.Shown(line) != line); });
+  return secret;
 }
 
 }  // namespace fathom

@@ -19,12 +19,18 @@ TEST(WithoutSecrets, HidesValuesBesideAndBelowTheirNames) {
   EXPECT_EQ(WithoutSecrets("url: http://ada:hush@host:1/x"), "url: http://***@host:1/x");
 }
 
-TEST(WithoutSecrets, HidesAValueWhoseNameTheDiffLeavesOut) {
-  EXPECT_EQ(WithoutSecrets("@@ -1,3 +1,4 @@\n           value: hf_abc\n - name: X\n   value: y\n"),
-            "@@ -1,3 +1,4 @@\n           value: ***\n - name: X\n   value: y\n");
-  EXPECT_EQ(WithoutSecrets("@@ -1,3 +1,4 @@\n   - sk-1\n   - --port\n"),
-            "@@ -1,3 +1,4 @@\n   - ***\n   - --port\n");
-  EXPECT_EQ(WithoutSecrets("@@ -1,3 +1,4 @@\n   - name: X\n"), "@@ -1,3 +1,4 @@\n   - name: X\n");
+TEST(WithoutSecrets, HidesTextsOfSeveralLines) {
+  EXPECT_EQ(WithoutSecrets("tls.key: |\n  -----BEGIN\n  abc\nname: x\n"),
+            "tls.key: |\n  ***\n  ***\nname: x\n");
+  EXPECT_EQ(WithoutSecrets("- name: API_KEY\n  value: >-\n    sk-1\n- name: X\n  value: y\n"),
+            "- name: API_KEY\n  value: >-\n    ***\n- name: X\n  value: y\n");
+}
+
+TEST(SecretLines, AreThoseWithValuesOfSecrets) {
+  EXPECT_EQ(SecretLines("- name: HF_TOKEN\n  value: hf_abc\n- name: X\n  value: y\n"),
+            (std::vector<bool>{false, true, false, false}));
+  EXPECT_EQ(SecretLines("key: |\n  a\n\n  b\nx: y"),
+            (std::vector<bool>{false, true, false, true, false}));
 }
 
 TEST(WithoutSecrets, LeavesEverythingElseAlone) {

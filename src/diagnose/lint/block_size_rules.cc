@@ -136,6 +136,23 @@ Remedy SetBlockSizes(const Plan& plan, std::span<const PlannedEngine* const> eng
   return remedy;
 }
 
+// Where engines disagree with each other, a router with the size of some loses the others: these
+// engines are set to the router's size, or Fathom serves both.
+std::vector<Remedy> DividedRemedies(const Plan& plan, const PlannedRouter& router,
+                                    std::span<const PlannedEngine* const> engines) {
+  std::vector<Remedy> remedies = {SetBlockSizes(plan, engines, *router.settings.block_size.value)};
+  if (router.program->role != ProgramRole::kFathom) return remedies;
+  Remedy both;
+  both.fix.what =
+      fmt::format("Remove {} and serve both sizes side by side with --block-size-conflict=mixed.",
+                  router.settings.block_size.written->name);
+  both.fix.setting = "--block-size-conflict=mixed";
+  both.fix.cost = "The router restarts; engines and their caches are untouched.";
+  both.fix.verify = "/health: every worker is ready, each with its own block_size.";
+  remedies.push_back(std::move(both));
+  return remedies;
+}
+
 // Blocks of one token are never intended: there the engine is fixed first.
 std::vector<Remedy> MismatchRemedies(const Plan& plan, const PlannedRouter& router,
                                      std::span<const PlannedEngine* const> engines,
@@ -167,8 +184,10 @@ void AddMismatch(const Plan& plan, const PlannedRouter& router, const BySize::va
   finding.place = PlaceOf(router.settings.block_size, *router.program);
   finding.evidence.push_back(Describe(router));
   for (const PlannedEngine* engine : engines) finding.evidence.push_back(Describe(*engine));
-  findings.push_back(WithRemedies(plan, std::move(finding),
-                                  MismatchRemedies(plan, router, engines, theirs), safety));
+  std::vector<Remedy> remedies = safety == Safety::kSafe
+                                     ? MismatchRemedies(plan, router, engines, theirs)
+                                     : DividedRemedies(plan, router, engines);
+  findings.push_back(WithRemedies(plan, std::move(finding), std::move(remedies), safety));
 }
 
 // True if there was one.
@@ -266,15 +285,6 @@ bool OneModel(const PlannedEngine& a, const PlannedEngine& b, bool routed) {
   return (routed && (x.empty() || y.empty())) || (x == y && !x.empty());
 }
 
-bool AllowsMixed(const Program& router) {
-  for (const Written* written :
-       {router.Flag("--block-size-conflict"), router.Variable("FATHOM_BLOCK_SIZE_CONFLICT"),
-        router.Key("block-size-conflict"), router.Key("block_size_conflict")}) {
-    if (written != nullptr && written->value == "mixed") return true;
-  }
-  return false;
-}
-
 void AddConflict(const Plan& plan, const PlannedEngine& a, const PlannedEngine& b,
                  LintFindings& findings) {
   Finding finding =
@@ -331,7 +341,7 @@ void CheckConflicts(const Plan& plan, LintFindings& findings) {
   std::set<size_t> told;
   std::set<std::string_view> mixed;
   for (const PlannedRouter& router : plan.routers()) {
-    if (AllowsMixed(*router.program)) {
+    if (AllowsMixedSizes(*router.program)) {
       mixed.insert(router.program->graph);
     } else if (router.by_cache()) {
       CheckConflict(plan, router.engines, true, told, findings);

@@ -16,8 +16,9 @@
 namespace fathom {
 namespace {
 
-constexpr std::array kRules = {CheckBlockSizes, CheckPublishers, CheckEndpoints, CheckCaches,
-                               CheckPorts,      CheckServices,   CheckRouters,   CheckWorkerSizes};
+constexpr std::array kRules = {CheckBlockSizes, CheckPublishers,  CheckEndpoints,
+                               CheckCaches,     CheckPorts,       CheckServices,
+                               CheckRouters,    CheckWorkerSizes, CheckNotes};
 
 // As Rank() does; nothing here has a gain.
 void RankAll(LintFindings& findings) {

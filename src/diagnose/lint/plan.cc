@@ -105,6 +105,15 @@ std::vector<size_t> Plan::EnginesOf(const NamedService& service) const {
   return near.empty() ? far : near;
 }
 
+bool AllowsMixedSizes(const Program& router) {
+  for (const Written* written :
+       {router.Flag("--block-size-conflict"), router.Variable("FATHOM_BLOCK_SIZE_CONFLICT"),
+        router.Key("block-size-conflict"), router.Key("block_size_conflict")}) {
+    if (written != nullptr && written->value == "mixed") return true;
+  }
+  return false;
+}
+
 bool Selects(const NamedService& service, const Program& program) {
   if (service.selector.empty() || !Same(service.network_namespace, program.network_namespace)) {
     return false;

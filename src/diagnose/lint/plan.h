@@ -40,6 +40,7 @@ class Plan {
   std::span<const PlannedRouter> routers() const { return routers_; }
   std::span<const PlannedEngine> engines() const { return engines_; }
   const Deployment& deployment() const { return deployment_; }
+  std::span<const SourceFile> files() const { return files_; }
 
   // The file of that name; nullptr if there is none.
   const SourceFile* File(std::string_view name) const;
@@ -58,6 +59,9 @@ class Plan {
   std::vector<PlannedRouter> routers_;
   std::vector<PlannedEngine> engines_;
 };
+
+// A Fathom that serves workers with different block sizes side by side.
+bool AllowsMixedSizes(const Program& router);
 
 bool Selects(const NamedService& service, const Program& program);
 

@@ -75,7 +75,7 @@ std::string DiffOf(const Plan& plan, std::span<const TextEdit> edits) {
     if (file == nullptr || file->text.size() > kMaxDiffed || !done.insert(edit.file).second) {
       continue;
     }
-    diff += UnifiedDiff(file->name, file->text, Apply(*file, edits));
+    diff += DiffToPassOn(*file, Apply(*file, edits));
   }
   return diff;
 }

@@ -24,6 +24,8 @@ void CheckCaches(const Plan& plan, LintFindings& findings);
 void CheckPorts(const Plan& plan, LintFindings& findings);
 // service-hides-pods
 void CheckServices(const Plan& plan, LintFindings& findings);
+// block-size-note
+void CheckNotes(const Plan& plan, LintFindings& findings);
 // router-mode-missing, kv-events-unused
 void CheckRouters(const Plan& plan, LintFindings& findings);
 

@@ -1,16 +1,41 @@
 // service-hides-pods: does the router see every worker, or one address that stands for all?
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "diagnose/lint/remedy.h"
 #include "diagnose/lint/rules.h"
 
 namespace fathom {
 namespace {
 
-uint64_t PodsOf(const Plan& plan, const NamedService& service) {
-  uint64_t pods = 0;
-  for (const size_t i : plan.EnginesOf(service)) pods += plan.engines()[i].program->replicas;
+struct Pods {
+  uint64_t now = 0;
+  uint64_t most = 0;  // with autoscalers
+  bool per_node = false;
+
+  bool several() const { return most > 1 || per_node; }
+};
+
+Pods PodsOf(const Plan& plan, const NamedService& service) {
+  Pods pods;
+  for (const size_t i : plan.EnginesOf(service)) {
+    const Program& program = *plan.engines()[i].program;
+    pods.now += program.replicas;
+    pods.most += std::max(program.replicas, program.most_replicas);
+    pods.per_node = pods.per_node || program.per_node;
+  }
   return pods;
+}
+
+// "Service vllm has 4 pods", "service vllm has a container on each node".
+std::string Counted(const NamedService& service, const Pods& pods) {
+  const std::string who =
+      fmt::format("{} {} has", service.compose ? "service" : "Service", service.name);
+  const std::string_view what = service.compose ? "container" : "pod";
+  if (pods.per_node) return fmt::format("{} a {} on each node", who, what);
+  return pods.most > pods.now ? fmt::format("{} up to {} {}s", who, pods.most, what)
+                              : fmt::format("{} {} {}s", who, pods.now, what);
 }
 
 // "http://vllm:8000" becomes "dns+http://vllm-pods:8000".
@@ -47,24 +72,27 @@ void CheckUrl(const Plan& plan, const Program& router, const Written& url, LintF
   // The name of a headless Service is each pod only to those who look it up again and again.
   const bool followed = url.value.starts_with("dns+");
   if (service->headless && followed) return;
-  const uint64_t pods = PodsOf(plan, *service);
-  if (pods < 2) return;
-  Finding finding =
-      MakeFinding(FindingId::kServiceHidesPods, router.name,
-                  fmt::format("{} treats {} as one worker, but Service {} has {} pods",
-                              Called(router), url.value, service->name, pods));
+  const Pods pods = PodsOf(plan, *service);
+  if (!pods.several()) return;
+  Finding finding = MakeFinding(FindingId::kServiceHidesPods, router.name,
+                                fmt::format("{} treats {} as one worker, but {}", Called(router),
+                                            url.value, Counted(*service, pods)));
   finding.why =
-      "Kubernetes picks a pod for each connection: the router cannot choose the pod, and the "
-      "events of all pods look like those of one cache.";
+      service->compose
+          ? "The name stands for any of the containers: the router cannot choose one, and the "
+            "events of all of them look like those of one cache."
+          : "Kubernetes picks a pod for each connection: the router cannot choose the pod, and the "
+            "events of all pods look like those of one cache.";
   finding.place = url.place;
-  finding.evidence.push_back(fmt::format("{}: Service {}{}", ToText(service->place), service->name,
-                                         service->headless ? ", headless" : ""));
+  finding.evidence.push_back(
+      fmt::format("{}: {} {}{}", ToText(service->place), service->compose ? "service" : "Service",
+                  service->name, service->headless && !service->compose ? ", headless" : ""));
   Remedy remedy;
   remedy.fix = SeePods(*service, url);
   if (service->headless) {
     const std::string pods_url = fmt::format("dns+{}", url.value);
-    remedy.fix.what =
-        fmt::format("Set the worker URL to {}: Fathom then has one worker per pod.", pods_url);
+    remedy.fix.what = fmt::format("Set the worker URL to {}: Fathom then has one worker per {}.",
+                                  pods_url, service->compose ? "container" : "pod");
     remedy.fix.setting = pods_url;
     remedy.edits = Rewrite(plan, url, pods_url);
   }

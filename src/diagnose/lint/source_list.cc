@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/file.h"
+#include "diagnose/manifest/patch_names.h"
 
 namespace fathom {
 namespace {
@@ -87,7 +88,9 @@ class Reading {
 Sources ReadSources(std::span<const std::string> names) {
   Reading reading;
   for (const std::string& name : names) reading.Add(name);
-  return std::move(reading).Take();
+  Sources sources = std::move(reading).Take();
+  NameForPatch(sources.files);
+  return sources;
 }
 
 }  // namespace fathom

@@ -44,6 +44,7 @@ class Assembler {
       TakeVariables(draft);
       TakeFiles(draft);
       draft.program.duty = DutyOf(draft.program);
+      Scale(draft);
       deployment_.programs.push_back(std::move(draft.program));
     }
     for (size_t i = 0; i < all_.loose_files.size(); ++i) {
@@ -65,6 +66,18 @@ class Assembler {
            (draft.maker == "ReplicaSet" && all_.kinds.contains({"Deployment", space})) ||
            (draft.maker == "DynamoComponentDeployment" &&
             all_.kinds.contains({"DynamoGraphDeployment", space}));
+  }
+
+  void Scale(Draft& draft) const {
+    Program& program = draft.program;
+    program.most_replicas = std::max(program.most_replicas, program.replicas);
+    for (const Autoscaler& scaler : all_.autoscalers) {
+      const bool here = scaler.network_namespace == program.network_namespace ||
+                        scaler.network_namespace.empty() || program.network_namespace.empty();
+      if (!here || scaler.kind != draft.owner_kind || scaler.name != draft.owner_name) continue;
+      program.replicas = std::max(program.replicas, scaler.least);
+      program.most_replicas = std::max({program.most_replicas, program.replicas, scaler.most});
+    }
   }
 
   // The one of its own namespace, or of none that is said.

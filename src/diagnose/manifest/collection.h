@@ -33,11 +33,21 @@ struct LooseFile {
   std::string graph;
 };
 
+// An object that sets how many pods another one has.
+struct Autoscaler {
+  std::string kind;  // of the other
+  std::string name;
+  std::string network_namespace;
+  uint32_t least = 1;
+  uint32_t most = 1;
+};
+
 struct Collection {
   std::vector<Draft> drafts;
   std::vector<NamedService> services;
   std::vector<ConfigMap> config_maps;
   std::vector<LooseFile> loose_files;
+  std::vector<Autoscaler> autoscalers;
   std::set<std::pair<std::string, std::string>> kinds;  // of objects, with their namespaces
   std::deque<YamlTree> trees;                           // that all of them point into
 

@@ -1,6 +1,10 @@
 #include "diagnose/manifest/compose_file.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "diagnose/manifest/arguments.h"
@@ -23,6 +27,21 @@ void AddPorts(const YamlNode& service, Program& program) {
   }
 }
 
+std::string_view DeployOf(const YamlNode& service, std::string_view key) {
+  const YamlNode* deploy = service.Find("deploy");
+  return deploy == nullptr ? std::string_view() : deploy->TextOf(key);
+}
+
+uint32_t ReplicasOf(const YamlNode& service) {
+  auto replicas = ParseDecimal(DeployOf(service, "replicas"));
+  if (!replicas) replicas = ParseDecimal(service.TextOf("scale"));
+  return static_cast<uint32_t>(std::min<uint64_t>(replicas.value_or(1), 1'000'000));
+}
+
+std::map<std::string, std::string> SelectorOf(const YamlNode& name) {
+  return {{"com.docker.compose.service", name.text}};
+}
+
 void CollectService(const YamlNode& name, const YamlNode& service, const std::string& graph,
                     Collection& out) {
   ContainerParts parts;
@@ -39,12 +58,18 @@ void CollectService(const YamlNode& name, const YamlNode& service, const std::st
   draft.program.graph = graph;
   draft.program.place = name.place();
   draft.program.host_network = service.TextOf("network_mode") == "host";
-  const auto replicas = ParseDecimal(
-      service.Find("deploy") == nullptr ? "" : service.Find("deploy")->TextOf("replicas"));
-  draft.program.replicas =
-      static_cast<uint32_t>(std::min<uint64_t>(replicas.value_or(1), 1'000'000));
+  draft.program.labels = SelectorOf(name);
+  draft.program.replicas = ReplicasOf(service);
+  draft.program.per_node = DeployOf(service, "mode") == "global";
   AddPorts(service, draft.program);
   out.Add(DraftsOf(parts, draft));
+  // The name of a service is all of its containers to those who look it up again and again.
+  NamedService named;
+  named.name = name.text;
+  named.headless = named.compose = true;
+  named.selector = SelectorOf(name);
+  named.place = name.place();
+  out.services.push_back(std::move(named));
 }
 
 }  // namespace

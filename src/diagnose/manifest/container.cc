@@ -189,6 +189,44 @@ void DraftListed(const ContainerParts& parts, std::span<const ShellWord> words, 
   drafts.push_back(std::move(draft));
 }
 
+// The words of a string that is no command of its own: compose cuts it as a shell would.
+struct CutText {
+  std::vector<ShellWord> words;
+  Foothold foothold;  // behind its last word
+};
+
+std::optional<CutText> Cut(const YamlNode* node) {
+  if (node == nullptr || !node->scalar()) return std::nullopt;
+  const auto passage = PassageOf(*node);
+  const auto shell = passage ? ReadShell(*passage) : Result<ShellText>();
+  if (!passage || !shell || shell->commands.size() != 1) return std::nullopt;
+  const SimpleCommand& command = shell->commands.front();
+  return CutText{command.words, BehindText(*passage, command.end)};
+}
+
+// An entrypoint and a command, either of them as a string. False: neither is one, or the string is
+// a script.
+bool DraftTogether(const ContainerParts& parts, const Draft& draft, std::vector<Draft>& drafts) {
+  if (parts.command == nullptr || parts.arguments == nullptr) return false;
+  const auto command = Cut(parts.command);
+  std::vector<ShellWord> words = command ? command->words : WordsOf(parts.command);
+  const auto arguments = Cut(parts.arguments);
+  if (!command && !arguments) return false;
+  if (arguments && words.size() > 1) {
+    std::vector<ShellWord> whole = words;
+    whole.push_back(WordOf(*parts.arguments));
+    if (ScriptOf(whole) != nullptr) return false;
+  }
+  for (ShellWord& word : arguments ? std::vector(arguments->words) : WordsOf(parts.arguments)) {
+    words.push_back(std::move(word));
+  }
+  if (ScriptOf(words) != nullptr) return false;
+  DraftListed(parts, words, draft, drafts);
+  if (!arguments) return true;
+  for (Draft& each : drafts) each.program.flag_foothold = arguments->foothold;
+  return true;
+}
+
 // sh -c SCRIPT, or a whole command line as one string.
 std::optional<Passage> ScriptOf(const ContainerParts& parts, std::span<const ShellWord> words) {
   if (const ShellWord* script = ScriptOf(words)) return script->passage;
@@ -260,6 +298,7 @@ std::vector<Draft> DraftsOf(const ContainerParts& parts, const Draft& base) {
   for (ShellWord& word : WordsOf(parts.arguments)) words.push_back(std::move(word));
 
   std::vector<Draft> drafts;
+  if (DraftTogether(parts, draft, drafts)) return drafts;
   if (const auto script = ScriptOf(parts, words)) {
     DraftScript(parts, *script, draft, drafts);
   } else {

@@ -36,6 +36,8 @@ struct Draft {
   std::vector<std::string> environment_maps;  // ConfigMaps whose entries are variables
   std::vector<HereDocument> documents;        // that its script writes
   std::string maker;                          // kind of the object that has made its own; or empty
+  std::string owner_kind;                     // of the object that it stands in: "Deployment"
+  std::string owner_name;
 };
 
 struct ContainerParts {

@@ -25,7 +25,7 @@ void Change(const SourceFile& file, const Program& program) {
     if (edit) edits.push_back(*edit);
   }
   const std::string after = Apply(file, edits);
-  CHECK(UnifiedDiff(file.name, file.text, after).empty() == (after == file.text));
+  CHECK(UnifiedDiff(file, after).empty() == (after == file.text));
 }
 
 }  // namespace

@@ -44,7 +44,13 @@ std::optional<TextEdit> Replace(const SourceFile& source, const Written& written
 // The text after all edits of that file; overlapping edits after the first are left out.
 std::string Apply(const SourceFile& source, std::span<const TextEdit> edits);
 
-// A unified diff of both texts with three lines around each change; empty where they are equal.
-std::string UnifiedDiff(std::string_view name, std::string_view before, std::string_view after);
+// A unified diff of the file and another text, for `patch -p1`, with three lines around each
+// change; empty where they are equal. It applies in the folder that its first line names, or
+// without such a line in the current one.
+std::string UnifiedDiff(const SourceFile& file, std::string_view after);
+// The same for reports, which are forwarded: it applies as well, and shows no line that has a
+// secret in it. A hunk beside such a line has fewer lines around it; empty where a changed line has
+// one.
+std::string DiffToPassOn(const SourceFile& file, std::string_view after);
 
 }  // namespace fathom

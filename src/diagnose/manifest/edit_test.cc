@@ -181,13 +181,17 @@ TEST_F(Edit, LeavesOverlappingEditsOut) {
   EXPECT_EQ(Apply(file, edits), "0A34B789FG");
 }
 
+std::string DiffOf(std::string name, std::string before, std::string_view after) {
+  return UnifiedDiff(SourceFile{std::move(name), std::move(before)}, after);
+}
+
 TEST(UnifiedDiff, IsEmptyForEqualTexts) {
-  EXPECT_EQ(UnifiedDiff("a", "x\n", "x\n"), "");
-  EXPECT_EQ(UnifiedDiff("a", "", ""), "");
+  EXPECT_EQ(DiffOf("a", "x\n", "x\n"), "");
+  EXPECT_EQ(DiffOf("a", "", ""), "");
 }
 
 TEST(UnifiedDiff, HasThreeLinesAroundEachChange) {
-  EXPECT_EQ(UnifiedDiff("a.yaml", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"),
+  EXPECT_EQ(DiffOf("a.yaml", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n"),
             "--- a/a.yaml\n+++ b/a.yaml\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n");
 }
 
@@ -197,16 +201,47 @@ TEST(UnifiedDiff, PutsFarChangesIntoHunksOfTheirOwn) {
   std::string after = before;
   after.insert(after.find("2\n"), "new\n");
   after.erase(after.find("18\n"), 3);
-  EXPECT_EQ(UnifiedDiff("a", before, after),
+  EXPECT_EQ(DiffOf("a", before, after),
             "--- a/a\n+++ b/a\n@@ -1,5 +1,6 @@\n 0\n 1\n+new\n 2\n 3\n 4\n"
             "@@ -16,5 +17,4 @@\n 15\n 16\n 17\n-18\n 19\n");
 }
 
 TEST(UnifiedDiff, SaysWhereALastLineHasNoEnd) {
-  EXPECT_EQ(UnifiedDiff("a", "x", "x\ny"),
+  EXPECT_EQ(DiffOf("a", "x", "x\ny"),
             "--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n\\ No newline at end of file\n+x\n+y\n\\ No "
             "newline at end of file\n");
-  EXPECT_EQ(UnifiedDiff("a", "", "x\n"), "--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+x\n");
+  EXPECT_EQ(DiffOf("a", "", "x\n"), "--- a/a\n+++ b/a\n@@ -0,0 +1 @@\n+x\n");
+}
+
+TEST(UnifiedDiff, NamesTheFolderWhereItApplies) {
+  SourceFile file{"/srv/fleet/a b.yaml", "x\n"};
+  file.patch_name = "a b.yaml";
+  file.patch_folder = "/srv/fleet";
+  EXPECT_EQ(
+      UnifiedDiff(file, "y\n"),
+      "# patch -p1 -d '/srv/fleet'\n--- a/a b.yaml\t\n+++ b/a b.yaml\t\n@@ -1 +1 @@\n-x\n+y\n");
+  file.patch_name = "a\n+++ b/other";
+  EXPECT_EQ(UnifiedDiff(file, "y\n"), "") << "a name must not begin a line";
+}
+
+TEST(DiffToPassOn, LeavesOutLinesWithSecretsAndKeepsBothMarginsEqual) {
+  const SourceFile file{"a.yaml", "1\n2\nHF_TOKEN: hf_abc\n4\n5\n6\n7\n8\n"};
+  EXPECT_EQ(DiffToPassOn(file, "1\n2\nHF_TOKEN: hf_abc\n4\nfive\n6\n7\n8\n"),
+            "--- a/a.yaml\n+++ b/a.yaml\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n");
+  EXPECT_EQ(DiffToPassOn(file, "1\n2\nHF_TOKEN: hf_abc\nfour\n5\n6\n7\n8\n"),
+            "--- a/a.yaml\n+++ b/a.yaml\n@@ -4 +4 @@\n-4\n+four\n");
+}
+
+TEST(DiffToPassOn, SplitsAHunkAtASecret) {
+  const SourceFile file{"a.yaml", "1\n2\n3\nAPI_KEY: k\n5\n6\n7\n"};
+  EXPECT_EQ(DiffToPassOn(file, "1\ntwo\n3\nAPI_KEY: k\n5\nsix\n7\n"),
+            "--- a/a.yaml\n+++ b/a.yaml\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n"
+            "@@ -5,3 +5,3 @@\n 5\n-6\n+six\n 7\n");
+}
+
+TEST(DiffToPassOn, IsEmptyWhereAChangedLineHasASecret) {
+  const SourceFile file{"a.sh", "vllm serve m --api-key sk-1\n"};
+  EXPECT_EQ(DiffToPassOn(file, "vllm serve m --api-key sk-1 --block-size 16\n"), "");
 }
 
 }  // namespace

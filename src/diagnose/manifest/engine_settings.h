@@ -48,6 +48,11 @@ struct RouterSettings {
   Setting<uint32_t> block_size;
   Setting<std::string> mode;
   Setting<bool> kv_events;
+  // Of the index, as written: how long an entry lives without events, how large it grows, and to
+  // which share it is cut then.
+  Setting<std::string> ttl;
+  Setting<std::string> max_tree_size;
+  Setting<std::string> prune_ratio;
   std::vector<Written> workers;  // URLs, one each
 };
 RouterSettings RouterSettingsOf(const Program& program);

@@ -89,6 +89,8 @@ struct PodOwner {
   std::string graph;
   std::string network_namespace;
   std::string maker;
+  std::string kind;
+  std::string plain_name;
   uint32_t replicas = 1;
 };
 
@@ -122,7 +124,10 @@ void CollectPod(const YamlNode& pod, const YamlNode* labels, const PodOwner& own
     program.replicas = owner.replicas;
     program.labels = TextMap(labels);
     program.place = container->place();
+    program.per_node = owner.kind == "DaemonSet";
     draft.maker = owner.maker;
+    draft.owner_kind = owner.kind;
+    draft.owner_name = owner.plain_name;
     AddPodSettings(&pod, *container, draft);
     out.Add(DraftsOf(PartsOf(*container), draft));
   }
@@ -164,6 +169,25 @@ void NoteKind(const YamlNode& object, Collection& out) {
   out.kinds.emplace(object.TextOf("kind"), metadata->TextOf("namespace"));
 }
 
+// HorizontalPodAutoscaler, and KEDA's ScaledObject.
+void CollectAutoscaler(const YamlNode& object, Collection& out) {
+  constexpr size_t kMaxAutoscalers = 10'000;
+  const YamlNode* spec = object.Find("spec");
+  const YamlNode* target = spec == nullptr ? nullptr : spec->Find("scaleTargetRef");
+  if (target == nullptr || out.autoscalers.size() >= kMaxAutoscalers) return;
+  const bool keda = object.TextOf("kind") == "ScaledObject";
+  Autoscaler scaler;
+  scaler.kind = target->TextOf("kind").empty() ? "Deployment" : target->TextOf("kind");
+  scaler.name = target->TextOf("name");
+  if (const YamlNode* metadata = object.Find("metadata")) {
+    scaler.network_namespace = metadata->TextOf("namespace");
+  }
+  scaler.least = NumberOf<uint32_t>(spec->Find(keda ? "minReplicaCount" : "minReplicas"), 1);
+  scaler.most = NumberOf<uint32_t>(spec->Find(keda ? "maxReplicaCount" : "maxReplicas"),
+                                   keda ? 100 : scaler.least);
+  out.autoscalers.push_back(std::move(scaler));
+}
+
 void CollectWorkload(const YamlNode& object, const std::string& graph, Collection& out) {
   const YamlNode* spec = object.Find("spec");
   if (spec == nullptr) return;
@@ -172,7 +196,11 @@ void CollectWorkload(const YamlNode& object, const std::string& graph, Collectio
   owner.graph = graph;
   owner.replicas = NumberOf<uint32_t>(spec->Find("replicas"), 1);
   const YamlNode* metadata = object.Find("metadata");
-  if (metadata != nullptr) owner.network_namespace = metadata->TextOf("namespace");
+  owner.kind = object.TextOf("kind");
+  if (metadata != nullptr) {
+    owner.network_namespace = metadata->TextOf("namespace");
+    owner.plain_name = metadata->TextOf("name");
+  }
   owner.maker = MakerOf(metadata);
   // What a pod has made, as the leaders of a LeaderWorkerSet do, is there because of that.
   if (owner.replicas == 0 || owner.maker == "Pod") return;
@@ -222,6 +250,8 @@ void CollectKubernetes(const YamlNode& object, const std::string& graph, Collect
     CollectDynamoGraph(object, out);
   } else if (kind == "Service") {
     CollectService(object, out);
+  } else if (kind == "HorizontalPodAutoscaler" || kind == "ScaledObject") {
+    CollectAutoscaler(object, out);
   } else if (kind == "ConfigMap") {
     const YamlNode* metadata = object.Find("metadata");
     if (metadata == nullptr) return;

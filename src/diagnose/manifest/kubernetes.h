@@ -1,8 +1,8 @@
 // What do objects of Kubernetes deploy?
 //
 // Any object with a pod in it, wherever its kind puts it: Deployment, StatefulSet, DaemonSet, Job,
-// LeaderWorkerSet. Lists (kubectl get -o yaml), Services and ConfigMaps. Dynamo's graphs are read
-// by dynamo_graph.h.
+// LeaderWorkerSet. Lists (kubectl get -o yaml), Services, ConfigMaps and autoscalers. Dynamo's
+// graphs are read by dynamo_graph.h.
 #pragma once
 
 #include <string>

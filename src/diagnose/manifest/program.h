@@ -67,6 +67,8 @@ struct Program {
   std::string version;  // of the image's tag or the like where it reads as one: "0.9.0"
   FilePlace place;
   uint32_t replicas = 1;
+  uint32_t most_replicas = 1;  // that an autoscaler may make of them; not below replicas
+  bool per_node = false;       // of a DaemonSet, or a global service: one on each node
   std::map<std::string, std::string> labels;  // of the pod
   std::string network_namespace;              // Kubernetes namespace; empty: not said
 
@@ -89,11 +91,12 @@ struct Program {
   const Written* Key(std::string_view dotted) const;
 };
 
-// A Kubernetes Service.
+// A Kubernetes Service, or a service of a compose file.
 struct NamedService {
   std::string name;
   std::string network_namespace;
-  bool headless = false;
+  bool headless = false;  // its name stands for all addresses; so it does in compose
+  bool compose = false;
   std::map<std::string, std::string> selector;
   FilePlace place;
 };

@@ -47,6 +47,17 @@ Setting<bool> KvEventsOf(const Program& program) {
   return {AsSwitch(on->value), *on};
 }
 
+void ReadIndexSettings(const Program& program, RouterSettings& out) {
+  out.ttl =
+      TextOf(program, {"--router-ttl-secs", "--router-ttl", "FATHOM_ROUTER_TTL",
+                       "DYN_ROUTER_TTL_SECS", "DYN_ROUTER_TTL", "router-ttl-secs", "router-ttl"});
+  out.max_tree_size =
+      TextOf(program, {"--router-max-tree-size", "--index-max-bytes", "FATHOM_INDEX_MAX_BYTES",
+                       "DYN_ROUTER_MAX_TREE_SIZE", "router-max-tree-size", "index-max-bytes"});
+  out.prune_ratio = TextOf(program, {"--router-prune-target-ratio", "DYN_ROUTER_PRUNE_TARGET_RATIO",
+                                     "router-prune-target-ratio"});
+}
+
 // "http://a,http://b" and "http://a http://b" are two workers.
 void AddWorkers(const Written& written, std::vector<Written>& workers) {
   constexpr std::string_view kSeparators = " ,\t\r\n";
@@ -88,6 +99,7 @@ RouterSettings RouterSettingsOf(const Program& program) {
       TextOf(program, {"--router-mode", "FATHOM_ROUTER_MODE", "DYN_ROUTER_MODE", "router-mode"},
              DefaultMode(program));
   out.kv_events = KvEventsOf(program);
+  ReadIndexSettings(program, out);
   out.workers = WorkersOf(program);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "diagnose/findings/secrets.h"
 #include "diagnose/manifest/edit.h"
 
 namespace fathom {
@@ -32,10 +33,32 @@ struct Change {
   size_t after_end = 0;
 };
 
+// Lines that no diff may show; empty: all may be shown.
+struct Hidden {
+  std::vector<bool> before;
+  std::vector<bool> after;
+
+  static bool Any(const std::vector<bool>& lines, size_t from, size_t to) {
+    for (size_t i = from; i < std::min(to, lines.size()); ++i) {
+      if (lines[i]) return true;
+    }
+    return false;
+  }
+};
+
 class Comparison {
  public:
-  Comparison(std::vector<std::string_view> before, std::vector<std::string_view> after)
-      : before_(std::move(before)), after_(std::move(after)) {}
+  Comparison(std::vector<std::string_view> before, std::vector<std::string_view> after,
+             Hidden hidden)
+      : before_(std::move(before)), after_(std::move(after)), hidden_(std::move(hidden)) {}
+
+  // A line that is taken out or put in cannot be left out.
+  bool ChangesHidden(const std::vector<Change>& changes) const {
+    return std::ranges::any_of(changes, [&](const Change& change) {
+      return Hidden::Any(hidden_.before, change.before, change.before_end) ||
+             Hidden::Any(hidden_.after, change.after, change.after_end);
+    });
+  }
 
   std::vector<Change> Changes() {
     size_t head = 0;
@@ -57,11 +80,10 @@ class Comparison {
     std::string out;
     for (size_t i = 0; i < changes.size();) {
       size_t last = i;
-      while (last + 1 < changes.size() &&
-             changes[last + 1].before - changes[last].before_end <= 2 * kContext) {
-        ++last;
-      }
-      if (out.empty()) out = fmt::format("--- a/{}\n+++ b/{}\n", name, name);
+      while (last + 1 < changes.size() && Together(changes[last], changes[last + 1])) ++last;
+      // A name with a space ends where a tab does.
+      const std::string_view end = name.contains(' ') ? "\t" : "";
+      if (out.empty()) out = fmt::format("--- a/{}{}\n+++ b/{}{}\n", name, end, name, end);
       PrintHunk(std::span(changes).subspan(i, last - i + 1), out);
       i = last + 1;
     }
@@ -69,6 +91,36 @@ class Comparison {
   }
 
  private:
+  bool Together(const Change& one, const Change& next) const {
+    return next.before - one.before_end <= 2 * kContext &&
+           !Hidden::Any(hidden_.before, one.before_end, next.before);
+  }
+
+  // How many lines of context a hunk has in front and behind.
+  struct Margins {
+    size_t front = 0;
+    size_t behind = 0;
+  };
+
+  Margins MarginsOf(size_t start, size_t end) const {
+    const Margins most{std::min(kContext, start), std::min(kContext, before_.size() - end)};
+    Margins margins;
+    while (margins.front < most.front &&
+           !Hidden::Any(hidden_.before, start - margins.front - 1, start - margins.front)) {
+      ++margins.front;
+    }
+    while (margins.behind < most.behind &&
+           !Hidden::Any(hidden_.before, end + margins.behind, end + margins.behind + 1)) {
+      ++margins.behind;
+    }
+    // With less in front than behind, patch takes a hunk for the beginning of the file; with less
+    // behind, for its end.
+    if (margins.front < most.front || margins.behind < most.behind) {
+      margins.front = margins.behind = std::min(margins.front, margins.behind);
+    }
+    return margins;
+  }
+
   // By the longest common subsequence of the lines in between.
   std::vector<Change> Split(const Change& middle) const {
     const size_t rows = middle.before_end - middle.before;
@@ -112,8 +164,9 @@ class Comparison {
   }
 
   void PrintHunk(std::span<const Change> changes, std::string& out) const {
-    const size_t start = changes.front().before - std::min(kContext, changes.front().before);
-    const size_t end = std::min(before_.size(), changes.back().before_end + kContext);
+    const Margins margins = MarginsOf(changes.front().before, changes.back().before_end);
+    const size_t start = changes.front().before - margins.front;
+    const size_t end = changes.back().before_end + margins.behind;
     const size_t after_start = changes.front().after - (changes.front().before - start);
     const size_t after_end = changes.back().after_end + (end - changes.back().before_end);
     out += fmt::format("@@ -{} +{} @@\n", Range(start, end), Range(after_start, after_end));
@@ -140,13 +193,43 @@ class Comparison {
 
   const std::vector<std::string_view> before_;
   const std::vector<std::string_view> after_;
+  const Hidden hidden_;
 };
+
+// Names that would begin a line of their own, or that patch reads in another way.
+bool IsNameForPatch(std::string_view name) {
+  return std::ranges::none_of(
+      name, [](unsigned char c) { return c < 0x20 || c == 0x7f || c == '"' || c == '\\'; });
+}
+
+// For a shell.
+std::string ShellQuoted(std::string_view folder) {
+  std::string quoted = "'";
+  for (const char c : folder) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string DiffOf(const SourceFile& file, std::string_view after, Hidden hidden) {
+  const std::string& name = file.patch_name.empty() ? file.name : file.patch_name;
+  if (!IsNameForPatch(name) || !IsNameForPatch(file.patch_folder)) return {};
+  Comparison comparison(LinesOf(file.text), LinesOf(after), std::move(hidden));
+  const std::vector<Change> changes = comparison.Changes();
+  if (changes.empty() || comparison.ChangesHidden(changes)) return {};
+  std::string diff = comparison.Print(name, changes);
+  if (!file.patch_folder.empty()) {
+    diff.insert(0, fmt::format("# patch -p1 -d {}\n", ShellQuoted(file.patch_folder)));
+  }
+  return diff;
+}
 
 }  // namespace
 
-std::string UnifiedDiff(std::string_view name, std::string_view before, std::string_view after) {
-  Comparison comparison(LinesOf(before), LinesOf(after));
-  return comparison.Print(name, comparison.Changes());
+std::string UnifiedDiff(const SourceFile& file, std::string_view after) {
+  return DiffOf(file, after, {});
+}
+
+std::string DiffToPassOn(const SourceFile& file, std::string_view after) {
+  return DiffOf(file, after, {SecretLines(file.text), SecretLines(after)});
 }
 
 }  // namespace fathom

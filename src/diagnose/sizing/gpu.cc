@@ -14,8 +14,6 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 constexpr double kGiB = 1 << 30;
-// What a driver leaves of the board to programs, where only the board is known.
-constexpr double kVisibleShare = 0.993;
 
 struct Model {
   std::string_view name;
@@ -181,25 +179,18 @@ Result<Gpu> ParseGpu(std::string_view text) {
               nearest ? fmt::format(", did you mean {}", *nearest) : "");
 }
 
-Gpu MeasuredGpu(std::string_view name, uint64_t installed) {
+Gpu MeasuredGpu(std::string_view name, uint64_t installed, std::optional<uint64_t> visible) {
   name = name.substr(0, kMaxText);
   const Model* model = FindModel(name);
-  // A slice, or a board that differs from its name.
-  const bool agrees = model && std::abs(static_cast<double>(installed) / kMiB -
-                                        static_cast<double>(model->installed)) <
-                                   0.02 * static_cast<double>(model->installed);
-  if (agrees) {
-    Gpu gpu = Known(*model);
-    gpu.installed = installed;
-    return gpu;
-  }
-  const double visible = static_cast<double>(installed) * kVisibleShare;
-  return {.name = std::string(name),
+  const double total = static_cast<double>(installed) / kGiB;
+  const bool partly = visible && *visible > 0 && *visible < installed;
+  const std::string share =
+      partly ? fmt::format("{:.2f} GiB used or free of the ", static_cast<double>(*visible) / kGiB)
+             : std::string();
+  return {.name = model ? std::string(model->name) : std::string(name),
           .installed = installed,
-          .visible = static_cast<uint64_t>(visible),
-          .basis = fmt::format("{:.1f} GiB that a program sees, {:.1f} % of the {:.1f} measured",
-                               visible / kGiB, 100 * kVisibleShare,
-                               static_cast<double>(installed) / kGiB)};
+          .visible = partly ? *visible : installed,
+          .basis = fmt::format("{}{:.2f} GiB that were measured", share, total)};
 }
 
 std::vector<std::string_view> KnownGpus() {

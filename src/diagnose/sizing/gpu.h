@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,9 @@ struct Gpu {
 // Errors  kCaller, with the nearest name that is known.
 Result<Gpu> ParseGpu(std::string_view text);
 
-// A GPU that was measured: nvidia-smi's total, under its own name. Known names keep their visible
-// memory if the total agrees with them.
-Gpu MeasuredGpu(std::string_view name, uint64_t installed);
+// A GPU that was measured: nvidia-smi's total, and what is used or free of it where that is known,
+// which is what a program sees. Nothing is assumed from its name.
+Gpu MeasuredGpu(std::string_view name, uint64_t installed, std::optional<uint64_t> visible = {});
 
 // What ParseGpu() knows by name, for help texts.
 std::vector<std::string_view> KnownGpus();

@@ -78,14 +78,17 @@ TEST(Gpu, IsRefusedWhereItsNameIsNotKnown) {
 }
 
 TEST(Gpu, ThatWasMeasuredIsBelievedMoreThanItsName) {
-  const Gpu known = MeasuredGpu("NVIDIA H100 80GB HBM3", uint64_t{81559} << 20);
-  EXPECT_EQ(known.visible, ParseGpu("H100")->visible);
-  const Gpu odd = MeasuredGpu("NVIDIA H100 80GB HBM3", uint64_t{40000} << 20);
-  EXPECT_LT(odd.visible, uint64_t{40000} << 20);
-  EXPECT_GT(odd.visible, uint64_t{39000} << 20);
-  const Gpu foreign = MeasuredGpu("Frobnicator 9", uint64_t{40000} << 20);
+  const uint64_t total = uint64_t{81559} << 20;
+  const Gpu known = MeasuredGpu("NVIDIA H100 80GB HBM3", total);
+  EXPECT_EQ(known.name, "H100-80GB");
+  EXPECT_EQ(known.visible, total) << "79.65 GiB, whatever other H100s have";
+  EXPECT_EQ(known.basis, "79.65 GiB that were measured");
+  const Gpu partly = MeasuredGpu("NVIDIA H100 80GB HBM3", total, uint64_t{81008} << 20);
+  EXPECT_EQ(partly.visible, uint64_t{81008} << 20);
+  EXPECT_EQ(partly.basis, "79.11 GiB used or free of the 79.65 GiB that were measured");
+  const Gpu foreign = MeasuredGpu("Frobnicator 9", uint64_t{40000} << 20, 0);
   EXPECT_EQ(foreign.name, "Frobnicator 9");
-  EXPECT_EQ(foreign.visible, odd.visible);
+  EXPECT_EQ(foreign.visible, uint64_t{40000} << 20);
 }
 
 }  // namespace

@@ -151,14 +151,30 @@ void BlockSizeAgreement::Reported(WorkerId id, EngineKind engine, uint32_t size,
   if (size != 0) ShortenStart(now);
   if (fixed() && size != 0 && size != rules_.configured && peer->differing != size) {
     peer->differing = size;
-    SizeRemark remark = About(SizeRemark::Kind::kReportDiffers, *peer);
-    remark.size = size;
-    remark.other = rules_.configured;
-    outcome_.remarks.push_back(std::move(remark));
+    differing_.push_back({id, size, now});
   }
+  SayDiffering(now);
   NoticeSilence(*peer);
   for (const auto& [number, rank] : peer->ranks) NoticeStaleReport(*peer, number, rank.size);
   Touch(*peer, now);
+}
+
+void BlockSizeAgreement::SayDiffering(TimePoint now) {
+  if (differing_.empty()) return;
+  const bool all_known = std::ranges::all_of(peers_, [](const auto& entry) {
+    return entry.second.report_counts || entry.second.presence == Presence::kAway;
+  });
+  std::erase_if(differing_, [&](const Differing& report) {
+    if (!all_known && now - report.since < kCalm) return false;
+    const Peer* const peer = Find(report.id);
+    if (peer == nullptr || peer->differing != report.size) return true;
+    SizeRemark remark = About(SizeRemark::Kind::kReportDiffers, *peer);
+    remark.size = report.size;
+    remark.other = rules_.configured;
+    remark.others = OthersOf(peer->id, report.size);
+    outcome_.remarks.push_back(std::move(remark));
+    return true;
+  });
 }
 
 void BlockSizeAgreement::NoticeSilence(Peer& peer) {
@@ -258,6 +274,7 @@ void BlockSizeAgreement::SetPresence(Peer& peer, Presence presence) {
 
 void BlockSizeAgreement::Tick(TimePoint now, bool more) {
   RepeatDoubts(now);
+  SayDiffering(now);
   if (absent_ == 0 && !starting_) return;
   for (auto& [id, peer] : peers_) {
     const bool waited =
@@ -503,6 +520,7 @@ void BlockSizeAgreement::SayDoubted(Peer& peer, uint32_t number, RankState& rank
   remark.size = rank.size != 0 ? rank.size : reported ? peer.report : rank.at_least;
   remark.at_least = rank.size == 0 && !reported;
   remark.other = ExpectedOf(peer.id);
+  remark.others = OthersOf(peer.id, remark.size);
   outcome_.remarks.push_back(std::move(remark));
 }
 
@@ -523,7 +541,8 @@ SizeRemark BlockSizeAgreement::About(SizeRemark::Kind kind, const Peer& peer) co
           .worker = peer.id,
           .url = peer.url,
           .engine = peer.engine,
-          .model = peer.models.empty() ? "" : peer.models.front()};
+          .model = peer.models.empty() ? "" : peer.models.front(),
+          .setting = rules_.setting};
 }
 
 // --- queries
@@ -588,6 +607,24 @@ uint32_t BlockSizeAgreement::ExpectedOf(WorkerId id) const {
     if (const uint32_t agreed = models_.at(name).size; agreed != 0) return agreed;
   }
   return 0;
+}
+
+SizeRemark::Others BlockSizeAgreement::OthersOf(WorkerId id, uint32_t size) const {
+  using enum SizeRemark::Others;
+  const Peer* const peer = Find(id);
+  SizeRemark::Others others = kAgree;
+  for (const auto& [other_id, other] : peers_) {
+    if (other_id == id || other.presence == Presence::kAway) continue;
+    const uint32_t proven = ProvenBy(other);
+    const uint32_t known = proven != 0 ? proven : other.report;
+    if (known == 0 || known == size) continue;
+    const bool one_model =
+        peer == nullptr || peer->models.empty() || other.models.empty() ||
+        std::ranges::find_first_of(peer->models, other.models) != peer->models.end();
+    if (one_model) return kDiffer;
+    others = kDifferByModel;
+  }
+  return others;
 }
 
 Trust BlockSizeAgreement::TrustOf(WorkerId id, uint32_t rank) const {

@@ -41,10 +41,17 @@
 
 namespace fathom {
 
+// The setting of the block size that is in force, in the operator's spelling.
+struct SizeSetting {
+  std::string name = "--kv-cache-block-size";  // a flag, a variable, or a key of the YAML file
+  std::string place;                           // of a key: "config.yaml:12"
+};
+
 struct BlockSizeRules {
   uint32_t configured = 0;  // 0: learned from the workers
   bool mixed = false;
   Duration wait = std::chrono::seconds(10);
+  SizeSetting setting = {};  // where `configured` was set
 };
 
 enum class SizeSource : uint8_t { kNone, kConfigured, kReport, kEvents };
@@ -73,6 +80,10 @@ struct SizeRemark {
     bool operator==(const Claim&) const = default;
   };
 
+  // Whether workers elsewhere in the fleet have another size than `size`: a router that is set to
+  // `size` then loses those.
+  enum class Others : uint8_t { kAgree, kDifferByModel, kDiffer };
+
   Kind kind{};
   WorkerId worker{};
   std::string url;
@@ -85,6 +96,8 @@ struct SizeRemark {
   size_t workers = 0;
   std::string model;
   std::vector<Claim> claims = {};
+  Others others = Others::kAgree;
+  SizeSetting setting = {};  // that `other` comes from, of kReportDiffers and kMismatch
 };
 
 class BlockSizeAgreement {
@@ -153,6 +166,8 @@ class BlockSizeAgreement {
   // The size that the worker should have; 0 if unknown, or if any size is accepted.
   uint32_t ExpectedOf(WorkerId id) const;
   Trust TrustOf(WorkerId id, uint32_t rank) const;
+  // Whether another worker is known to have another size than `size`, which this one has.
+  SizeRemark::Others OthersOf(WorkerId id, uint32_t size) const;
   // Mismatches by (size in use, size of the worker).
   using Counts = std::map<std::pair<uint32_t, uint32_t>, uint64_t>;
   const Counts& MismatchesOf(WorkerId id) const;
@@ -239,6 +254,7 @@ class BlockSizeAgreement {
   static void Forget(Peer& peer, RankState& rank);
   void SayDoubted(Peer& peer, uint32_t number, RankState& rank, TimePoint now);
   void Announce(SizeRemark remark, const Model& model);
+  void SayDiffering(TimePoint now);
   void NoticeSilence(Peer& peer);
   void NoticeRefusal(Peer& peer, uint32_t agreed);
   void NoticeStaleReport(Peer& peer, uint32_t rank, uint32_t size);
@@ -256,6 +272,14 @@ class BlockSizeAgreement {
   std::map<std::string, Model> models_;
   Outcome outcome_;
   std::vector<WorkerId> waiting_doubts_;  // each at most once
+  // Reports that differ from the setting. What to advise depends on the other workers' reports, so
+  // the remark waits for those, at most kCalm. One per worker and size.
+  struct Differing {
+    WorkerId id;
+    uint32_t size = 0;
+    TimePoint since{};
+  };
+  std::vector<Differing> differing_;
 };
 
 }  // namespace fathom

@@ -282,6 +282,25 @@ TEST(BlockSizeAgreement, ObeysASettingAndWarnsAboutAReportThatDiffers) {
   EXPECT_TRUE(story.indexed());
 }
 
+TEST(BlockSizeAgreement, WaitsForTheOtherReportsBeforeItAdvises) {
+  Story story({.configured = 16});
+  story.Joins('a').Joins('b').Joins('c').Reports('a', 32);
+  EXPECT_EQ(story.Said(), Lines()) << "b and c may have another size";
+  story.Reports('b', 16).Fails('c').Ticks();
+  const auto remarks = story.agreement().Take().remarks;
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0].kind, Kind::kReportDiffers);
+  EXPECT_EQ(remarks[0].others, SizeRemark::Others::kDiffer) << "b would lose its cache";
+}
+
+TEST(BlockSizeAgreement, DoesNotWaitLongForTheOtherReports) {
+  Story story({.configured = 16});
+  story.Joins('a').Joins('b').Reports('a', 32);
+  EXPECT_EQ(story.Said(), Lines());
+  story.Passes(BlockSizeAgreement::kCalm);
+  EXPECT_EQ(story.Said(), Lines({"report differs a 32 (16)"}));
+}
+
 TEST(BlockSizeAgreement, SaysTheMismatchOncePerRankAndConnection) {
   Story story({.configured = 16});
   story.Starts({{'a', 0}}).Said();

@@ -27,17 +27,48 @@ std::string_view KnownBy(SizeSource source) {
   return source == SizeSource::kEvents ? "its KV events" : "its own report";
 }
 
-std::string BothFixes(EngineKind engine, uint32_t worker, uint32_t frontend) {
-  return fmt::format("Set DYN_KV_CACHE_BLOCK_SIZE={} on the frontend or configure {} on workers.",
-                     worker, EngineSetting(engine, frontend));
+// "DYN_KV_CACHE_BLOCK_SIZE=32", "--kv-cache-block-size=32", "kv-cache-block-size: 32".
+std::string With(const SizeSetting& setting, uint32_t size) {
+  if (setting.place.empty()) return fmt::format("{}={}", setting.name, size);
+  return fmt::format("{}: {} ({})", setting.name, size, setting.place);
 }
 
-// For a worker whose exact size is not known.
-std::string EitherFix(EngineKind engine, uint32_t frontend) {
-  return fmt::format(
-      "Unset DYN_KV_CACHE_BLOCK_SIZE on the frontend, which then detects it, or configure {} on "
-      "workers.",
-      EngineSetting(engine, frontend));
+std::string NameOf(const SizeSetting& setting) {
+  return setting.place.empty() ? setting.name : fmt::format("{} ({})", setting.name, setting.place);
+}
+
+// A worker whose size is not that of the setting.
+struct Misfit {
+  EngineKind engine = EngineKind::kUnknown;
+  uint32_t worker = 0;  // 0: not known exactly
+  uint32_t frontend = 0;
+  SizeRemark::Others others = SizeRemark::Others::kAgree;
+};
+
+Misfit MisfitOf(const SizeRemark& r) {
+  return {r.engine, r.at_least ? 0 : r.size, r.other, r.others};
+}
+
+// Advice that holds whatever the sizes of the other workers are.
+std::string UnsetFix(const Misfit& misfit, const SizeSetting& setting) {
+  const std::string engine = EngineSetting(misfit.engine, misfit.frontend);
+  if (misfit.others == SizeRemark::Others::kDiffer) {
+    return fmt::format(
+        "Configure {} on workers, or unset {} on the frontend and start it with "
+        "--block-size-conflict=mixed: other workers have another block size.",
+        engine, NameOf(setting));
+  }
+  return fmt::format("Unset {} on the frontend, which then detects it, or configure {} on workers.",
+                     NameOf(setting), engine);
+}
+
+// The worker's size is advised for the frontend only where no other worker has another one.
+std::string BothFixes(const Misfit& misfit, const SizeSetting& setting) {
+  if (misfit.worker == 0 || misfit.others != SizeRemark::Others::kAgree) {
+    return UnsetFix(misfit, setting);
+  }
+  return fmt::format("Set {} on the frontend or configure {} on workers.",
+                     With(setting, misfit.worker), EngineSetting(misfit.engine, misfit.frontend));
 }
 
 std::string RefusalFix(EngineKind engine, uint32_t size) {
@@ -98,13 +129,12 @@ std::string WordsOf(const SizeRemark& r) {
              "event";
     case Kind::kReportDiffers:
       return fmt::format("Worker reports KV block size {}, but {} is configured. {}", r.size,
-                         r.other, BothFixes(r.engine, r.size, r.other));
+                         r.other, BothFixes(MisfitOf(r), r.setting));
     case Kind::kMismatch:
       return fmt::format(
           "Frontend KV block size ({}) does not match worker block size ({}{}).\n{}\n"
           "KV-aware routing will not function until block sizes match.",
-          r.other, r.at_least ? "at least " : "", r.size,
-          r.at_least ? EitherFix(r.engine, r.other) : BothFixes(r.engine, r.size, r.other));
+          r.other, r.at_least ? "at least " : "", r.size, BothFixes(MisfitOf(r), r.setting));
     case Kind::kOddRank:
       return fmt::format(
           "KV events of a rank have blocks of {} tokens, the model's other ranks {}: the rank is "
@@ -145,9 +175,11 @@ void Say(const SizeRemark& r, Log& log) {
     case Kind::kReadmitted:
       return log.Info(words, {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}});
     case Kind::kReportDiffers:
-      return log.Warn(
-          words,
-          {{"worker_id", id}, {"url", r.url}, {"engine", Name(r.engine)}, {"docs", mismatch}});
+      return log.Warn(words, {{"worker_id", id},
+                              {"url", r.url},
+                              {"engine", Name(r.engine)},
+                              {"fix", UnsetFix(MisfitOf(r), r.setting)},
+                              {"docs", mismatch}});
     case Kind::kStaleReport:
       return log.Warn(words, {{"worker_id", id},
                               {"url", r.url},
@@ -163,9 +195,17 @@ void Say(const SizeRemark& r, Log& log) {
                                {"fix", RefusalFix(r.engine, r.other)},
                                {"docs", conflict}});
     case Kind::kMismatch:
+      return log.Error(words, {{"worker_id", id},
+                               {"url", r.url},
+                               {"dp_rank", r.rank},
+                               {"fix", UnsetFix(MisfitOf(r), r.setting)},
+                               {"docs", mismatch}});
     case Kind::kOddRank:
-      return log.Error(
-          words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}, {"docs", mismatch}});
+      return log.Error(words, {{"worker_id", id},
+                               {"url", r.url},
+                               {"dp_rank", r.rank},
+                               {"fix", RefusalFix(r.engine, r.other)},
+                               {"docs", mismatch}});
     case Kind::kTrusted:
       return log.Info(
           words, {{"worker_id", id}, {"url", r.url}, {"dp_rank", r.rank}, {"block_size", r.size}});
@@ -178,7 +218,8 @@ TrustWords WordsOf(const TrustFacts& f) {
       return {fmt::format("blocks of {} tokens by {}, the router uses {}; {} stored events "
                           "skipped",
                           f.known.size, KnownBy(f.known.source), f.expected, f.mismatches),
-              BothFixes(f.engine, f.known.size, f.expected)};
+              f.setting ? UnsetFix({f.engine, f.known.size, f.expected, f.others}, *f.setting)
+                        : RefusalFix(f.engine, f.expected)};
     case TrustCause::kBlockSizeConflict:
       return {fmt::format("blocks of {} tokens by {}, {} in the rest of the fleet", f.known.size,
                           KnownBy(f.known.source), f.expected),

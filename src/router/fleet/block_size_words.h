@@ -1,9 +1,11 @@
 // The texts about block sizes; each names the cause and the fix.
 //
-// The text of a mismatch with the operator's setting is the one that users asked for. The name of
-// the block-size option is the engine's own.
+// The text of a mismatch with the operator's setting is the one that users asked for. It names the
+// setting that is in force: another one of the same meaning would change nothing. The name of the
+// block-size option is the engine's own.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -26,6 +28,8 @@ struct TrustFacts {
   BlockSizeAgreement::Known known;
   uint32_t expected = 0;
   uint64_t mismatches = 0;
+  SizeRemark::Others others = SizeRemark::Others::kAgree;
+  std::optional<SizeSetting> setting = {};  // nothing: the size is learned
 };
 TrustWords WordsOf(const TrustFacts& facts);
 

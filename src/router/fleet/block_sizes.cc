@@ -176,12 +176,16 @@ void BlockSizes::Score(WorkerId id, uint32_t rank) {
 BlockSizes::RankStanding BlockSizes::StandingOf(WorkerId id, uint32_t rank) const {
   const std::lock_guard lock(mutex_);
   const auto found = workers_.find(id);
-  const TrustFacts facts{
+  TrustFacts facts{
       .trust = agreement_.TrustOf(id, rank),
       .engine = found == workers_.end() ? EngineKind::kUnknown : found->second->report.engine(),
       .known = agreement_.SizeOf(id, rank),
       .expected = agreement_.ExpectedOf(id),
       .mismatches = Sum(agreement_.MismatchesOf(id))};
+  if (facts.trust.cause == TrustCause::kBlockSizeMismatch && rules_.configured != 0) {
+    facts.others = agreement_.OthersOf(id, facts.known.size);
+    facts.setting = rules_.setting;
+  }
   return {facts.trust, WordsOf(facts)};
 }
 

@@ -57,11 +57,24 @@ bool NeedsBlockSizes(const Settings& s) {
   return FollowsEvents(s) && s.Choice("router-mode") == "kv";
 }
 
+// "flag --kv-cache-block-size" and "environment DYN_KV_CACHE_BLOCK_SIZE" name the setting itself, a
+// line of the YAML file the place of its key.
+SizeSetting SizeSettingOf(const Settings& s) {
+  constexpr std::string_view kOption = "kv-cache-block-size";
+  std::string_view origin = s.OriginOf(kOption);
+  for (const std::string_view kind : {"flag ", "environment "}) {
+    if (origin.starts_with(kind)) return {std::string(origin.substr(kind.size())), {}};
+  }
+  if (origin == "default") return {};
+  return {std::string(kOption), std::string(origin)};
+}
+
 Result<BlockSizeRules> BlockSizeRulesOf(const Settings& s) {
   BlockSizeRules rules;
   rules.configured = static_cast<uint32_t>(s.Integer("kv-cache-block-size"));
   rules.mixed = s.Choice("block-size-conflict") == "mixed";
   rules.wait = s.Time("block-size-wait");
+  rules.setting = SizeSettingOf(s);
   if (rules.configured != 0 && rules.mixed) {
     return Fail(
         Blame::kCaller,
