@@ -130,6 +130,9 @@ void Leave(const Servers& servers, const std::string& how, Log& log) {
   if (how == "abort") {
     for (const auto& server : servers) server->AbortNew();
     FinishRunning(servers);
+  } else if (how == "abort-running") {
+    for (const auto& server : servers) server->AbortRunning();
+    FinishRunning(servers);
   } else if (how == "silent") {
     for (const auto& server : servers) server->FallSilent();
     AwaitSignal();

@@ -42,7 +42,7 @@ constexpr std::string_view kReadyWhen[] = {"routable", "trusted"};
 constexpr std::string_view kPromptFaults[] = {"none", "bos", "template", "vocabulary"};
 constexpr std::string_view kEventFaults[] = {"none", "no-removals", "hide-salt", "hide-lora"};
 constexpr std::string_view kCachingReports[] = {"truth", "none"};
-constexpr std::string_view kDepartures[] = {"exit", "abort", "silent"};
+constexpr std::string_view kDepartures[] = {"exit", "abort", "abort-running", "silent"};
 constexpr std::string_view kLogLevels[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kLogFormats[] = {"text", "json"};
 
@@ -603,7 +603,8 @@ constexpr Option kOptions[] = {
     {.name = "on-sigterm", .type = kChoice, .fallback = "exit", .choices = kDepartures,
      .commands = kMock, .section = kFaults, .placeholder = "HOW",
      .help = "How it shuts down: exit at once; abort answers new requests with finish_reason "
-             "abort, lets the others finish and exits; silent closes the listener, keeps open "
+             "abort, lets the others finish and exits; abort-running ends the others with abort "
+             "too, as vLLM does without a shutdown timeout; silent closes the listener, keeps open "
              "streams open without sending anything, and exits at the second signal."},
 
     {.name = "kv-drop-every", .type = kInteger, .fallback = "0", .range = {0, kMillion},

@@ -1,6 +1,8 @@
 """Answers that an engine ends early (vLLM on SIGTERM: finish_reason "abort", and a part of the text)."""
 
 import json
+import signal
+import threading
 
 import pytest
 
@@ -74,6 +76,40 @@ def test_an_engine_that_is_stopped_while_others_serve(mock, serve, stream):
         assert {(answer.status, words(answer)) for answer in answers} == {(200, 12)}
     faults(stopped, abort_after_tokens=0)
     eventually(lambda: router.chat().worker == router.worker_id(stopped), "it gets requests again")
+
+
+@pytest.mark.parametrize("profile", ["paced", "h200-llama-3.1-8b"])
+def test_sigterm_costs_no_answer_that_is_not_streamed(mock, serve, profile):
+    """All of them are under way, on the engine that is stopped or on the other one."""
+    slow = {"profile": profile, "token_interval": "100ms", "speedup": 0.1}
+    stopped, good = mock(on_sigterm="abort-running", **slow), mock(**slow)
+    router = serve("--router-mode", "round-robin", "--retry-budget", 1, workers=[stopped, good])
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(router.chat(max_tokens=20))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    eventually(lambda: stopped.stats()["in_flight"] == 3 and good.stats()["in_flight"] == 3, "all are under way")
+    stopped.signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join()
+    assert {answer.status for answer in answers} == {200}
+    assert {answer.json()["choices"][0]["finish_reason"] for answer in answers} == {"length"}
+    assert {answer.json()["usage"]["completion_tokens"] for answer in answers} == {20}
+    assert router.metric("fathom_retries_total", reason="aborted") == 3
+
+
+@pytest.mark.parametrize("profile", ["paced", "h200-llama-3.1-8b"])
+def test_sigterm_ends_streams_as_errors(mock, serve, profile):
+    stopped = mock(on_sigterm="abort-running", profile=profile, token_interval="100ms", speedup=0.1)
+    router = serve(workers=[stopped])
+    with wire.Connection(router.port) as connection:
+        connection.request("POST", CHAT[0], CHAT[1] | {"stream": True, "max_tokens": 200})
+        events = connection.events(connection.read_head())
+        seen = [next(events)]
+        stopped.signal(signal.SIGTERM)
+        seen += events
+    assert json.loads(seen[-1])["error"]["code"] == "answer_aborted"
+    assert "[DONE]" not in seen
 
 
 def test_holding_answers_can_be_turned_off(mock, serve):

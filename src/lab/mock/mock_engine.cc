@@ -61,6 +61,15 @@ void MockEngine::BreakOff() {
   }
 }
 
+void MockEngine::AbortRunning() {
+  AbortNew();
+  options_.abort_running = true;
+  const std::vector<Presence*> present(present_.begin(), present_.end());
+  for (Presence* presence : present) {
+    if (present_.contains(presence)) presence->OnTokens();
+  }
+}
+
 void MockEngine::Silence() {
   paced_.Silence();
   if (ranks_ != nullptr) ranks_->Freeze();

@@ -58,6 +58,8 @@ class MockEngine final : public HttpHandler {
   void Silence();
   // From now on: new requests get finish_reason "abort" and no tokens.
   void AbortNew() { options_.drain_abort = true; }
+  // The same, and what is being answered ends now, with the tokens that it has.
+  void AbortRunning();
 
  private:
   enum class Fate : uint8_t { kFine, kFail, kHang };

@@ -98,6 +98,7 @@ struct MockOptions {
   uint64_t abort_after_tokens = 0;  // finish_reason "abort" after so many, as a vLLM that is
                                     // stopped; 0: never
   bool drain_abort = false;         // finish_reason "abort" and no tokens, as a draining vLLM
+  bool abort_running = false;       // what is being answered ends now, with finish_reason "abort"
   bool busy = false;                // 503
   bool refuse = false;              // every connection is closed at once
   Duration slow_start{};            // GET /health answers 503 for so long

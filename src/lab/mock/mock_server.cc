@@ -108,6 +108,12 @@ void MockServer::FallSilent() {
   server_->Drain();
 }
 
+void MockServer::AbortRunning() {
+  for (const auto& place : places_) {
+    CallOn(place->loop, [&engine = *place->engine] { engine.AbortRunning(); });
+  }
+}
+
 void MockServer::AbortNew() {
   for (const auto& place : places_) {
     CallOn(place->loop, [&engine = *place->engine] { engine.AbortNew(); });

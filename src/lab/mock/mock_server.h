@@ -44,13 +44,15 @@ class MockServer {
   // As if the body had been posted to /mock/faults. The body must be valid.
   void AdoptFaults(std::string_view body);
 
-  // Two ways of leaving that vLLM has. Either way Stop() is still to be called.
+  // Three ways of leaving that vLLM has. After each Stop() is still to be called.
   //
   // The listener is closed and idle connections with it; what is being answered says nothing more
   // and stays open.
   void FallSilent();
   // New requests get finish_reason "abort" and no tokens; what is being answered goes on.
   void AbortNew();
+  // The same, but what is being answered ends now, with the tokens that it has.
+  void AbortRunning();
 
   // Breaks off what is being answered, closes every connection and joins the threads.
   void Stop();

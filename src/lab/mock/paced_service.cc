@@ -40,6 +40,13 @@ TimePoint PacedService::Due(const Visit& visit, uint64_t token) const {
          static_cast<int64_t>(token) * options_.token_interval;
 }
 
+// Those that are due, of the tokens that the answer would have.
+uint64_t PacedService::TokensBy(const Visit& visit, TimePoint now) const {
+  uint64_t tokens = 0;
+  while (tokens < visit.tokens && Due(visit, tokens) <= now) ++tokens;
+  return tokens;
+}
+
 bool PacedService::DiesWithin(const Visit& visit) const {
   return options_.die_after_tokens > 0 && options_.die_after_tokens < visit.tokens;
 }
@@ -57,6 +64,10 @@ Task<Outcome> PacedService::AnswerWhole(Visit& visit) {
     co_return outcome;
   }
   if (dies) co_return Die(visit);
+  if (options_.abort_running) {
+    visit.tokens = TokensBy(visit, loop_.now());
+    visit.finish_reason = "abort";
+  }
   const std::string text = speaker_.Tokens(visit.tokens);
   std::string body;
   if (visit.path == "/v1/responses") {
@@ -145,7 +156,8 @@ Task<Outcome> PacedService::StreamTokens(Visit& visit, StreamFrames& frames) {
       const IoResult begun = co_await socket.Write(frames.Role(), connection.WriteDeadline());
       if (!begun.ok()) co_return Outcome::kCancelled;
     }
-    const bool last = i + 1 >= visit.tokens;
+    if (options_.abort_running) visit.finish_reason = "abort";
+    const bool last = i + 1 >= visit.tokens || options_.abort_running;
     const std::string_view frame = visit.tokens == 0 ? frames.Nothing(visit.finish_reason)
                                    : last            ? frames.LastToken(i, visit.finish_reason)
                                                      : frames.Token(i);

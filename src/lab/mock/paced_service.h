@@ -33,6 +33,7 @@ class PacedService {
 
   TimePoint Due(const Visit& visit, uint64_t token) const;
   bool DiesWithin(const Visit& visit) const;
+  uint64_t TokensBy(const Visit& visit, TimePoint now) const;
 
   Loop& loop_;
   const MockOptions& options_;

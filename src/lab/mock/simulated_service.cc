@@ -192,8 +192,35 @@ bool SimulatedService::StallsNow(const Call& call) {
   return call.visit.request.stall_after == call.tokens && call.running > 0;
 }
 
+std::vector<size_t> SimulatedService::Abort(Call& call, Ticket& ticket) {
+  std::vector<size_t> ended;
+  for (size_t i = 0; i < call.choices.size(); ++i) {
+    if (!call.choices[i].finish_reason.empty()) continue;
+    call.choices[i].finish_reason = "abort";
+    ticket.Cancel(i);
+    ended.push_back(i);
+  }
+  call.running = 0;
+  return ended;
+}
+
+Task<Outcome> SimulatedService::AbortStream(Call& call, Ticket& ticket,
+                                            const SimulatedAnswer& answer) {
+  std::string out;
+  for (const size_t i : Abort(call, ticket)) {
+    out += answer.Piece(i, call.choices[i], "", call.prompts[call.choices[i].prompt]);
+  }
+  ServerConnection& connection = call.visit.connection;
+  const IoResult written = co_await connection.socket().Write(out, connection.WriteDeadline());
+  co_return written.ok() ? Outcome::kCompleted : Outcome::kCancelled;
+}
+
 Task<Outcome> SimulatedService::AnswerWhole(Call& call, Ticket& ticket) {
   while (call.running > 0) {
+    if (options_.abort_running) {
+      Abort(call, ticket);
+      break;
+    }
     if (DiesNow(call)) co_return Die(call.visit);
     if (StallsNow(call)) {
       auto falling = FallSilent(call.visit);
@@ -243,6 +270,11 @@ Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket,
   ServerConnection& connection = call.visit.connection;
   std::string out;
   while (call.running > 0) {
+    if (options_.abort_running) {
+      auto aborting = AbortStream(call, ticket, answer);
+      const Outcome outcome = co_await aborting;
+      co_return outcome;
+    }
     if (DiesNow(call)) co_return Die(call.visit);
     if (StallsNow(call)) {
       auto falling = FallSilent(call.visit);

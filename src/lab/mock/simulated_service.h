@@ -51,6 +51,9 @@ class SimulatedService {
 
   // The text that the token allows to be said.
   std::string_view Hear(Call& call, Ticket& ticket, const Ticket::Token& token) const;
+  // Ends the choices that still run, and returns which.
+  static std::vector<size_t> Abort(Call& call, Ticket& ticket);
+  Task<Outcome> AbortStream(Call& call, Ticket& ticket, const SimulatedAnswer& answer);
   bool DiesNow(const Call& call) const;
   static bool StallsNow(const Call& call);
   SimulatedAnswer AnswerFor(const Call& call) const;
