@@ -33,6 +33,7 @@
 #include "router/gateway/token_desk.h"
 #include "router/gateway/token_source.h"
 #include "router/gateway/tokenize_metrics.h"
+#include "router/gateway/tokenizer_builds.h"
 #include "router/routing/steering.h"
 #include "text/model/model_library.h"
 #include "text/model/prefix_cache.h"
@@ -96,6 +97,7 @@ struct PromptShelves {
   TokenizeMetrics& metrics;
   TokenComplaints& complaints;
   RequestMemory& memory;  // of token ids, and of texts until their ids are known
+  TokenizerBuilds& builds;
 };
 
 class PromptReader {
@@ -131,6 +133,8 @@ class PromptReader {
   Task<void> ReadWithFiles(std::shared_ptr<const LanguageModel> model,
                            const TokenQuestion& question, bool literal, PromptTokens& prompt);
   Task<void> AskEngine(const TokenQuestion& question, PromptTokens& prompt);
+  // Asks an engine of the model which build of its tokenizer it has.
+  Task<void> AskForBuild(std::shared_ptr<const LanguageModel> model, const TokenQuestion& about);
   void UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt);
 
   const TokenizeOptions options_;

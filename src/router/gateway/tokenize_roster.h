@@ -20,6 +20,7 @@
 #include "router/fleet/fleet.h"
 #include "router/gateway/token_complaints.h"
 #include "router/gateway/token_source.h"
+#include "router/gateway/tokenizer_builds.h"
 
 namespace fathom {
 
@@ -29,7 +30,8 @@ class TokenizeRoster {
   static constexpr Duration kRest = std::chrono::seconds(2);
 
   // `patience` is how long a request waits for its tokens.
-  TokenizeRoster(Log& log, Duration patience) : patience_(patience), complaints_(log) {}
+  TokenizeRoster(Log& log, Duration patience)
+      : patience_(patience), complaints_(log), builds_(log) {}
 
   // The worker to ask, except those that were `tried`; Report() must follow. kUnsupported if no
   // worker of the model can tokenize.
@@ -42,6 +44,7 @@ class TokenizeRoster {
   void Report(WorkerId id, Outcome outcome, TimePoint now);
 
   TokenComplaints& complaints() { return complaints_; }
+  TokenizerBuilds& builds() { return builds_; }
 
  private:
   struct Standing {
@@ -56,6 +59,7 @@ class TokenizeRoster {
 
   const Duration patience_;
   TokenComplaints complaints_;
+  TokenizerBuilds builds_;
   std::mutex mutex_;  // guards the rest
   std::unordered_map<WorkerId, Standing> standings_;
   size_t turn_ = 0;
