@@ -144,11 +144,12 @@ class RequestPath {
   SideWork side_work_{0};
   Log log_{2, LogLevel::kOff};
   TokenComplaints complaints_{log_};
+  TokenizerBuilds builds_{log_};
   RequestMemory memory_{uint64_t{4} << 30};
   Loop loop_;
-  PromptReader reader_{
-      TokenizeOptions{}, loop_, std::make_shared<NoSource>(),
-      PromptShelves{models_, cache_, prefixes_, side_work_, metrics_, complaints_, memory_}};
+  PromptReader reader_{TokenizeOptions{}, loop_, std::make_shared<NoSource>(),
+                       PromptShelves{models_, cache_, prefixes_, side_work_, metrics_, complaints_,
+                                     memory_, builds_}};
   std::array<std::vector<Duration>, kStages> stages_;
   std::vector<Duration> whole_;
   std::vector<Duration> document_;

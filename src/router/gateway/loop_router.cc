@@ -25,6 +25,6 @@ LoopRouter::LoopRouter(GatewayContext& c, Loop& l, uint64_t seed)
                .literal_user_text = c.options.literal_user_text},
               l, std::make_shared<EngineTokenizer>(l, c.resolver, c.directory, c.tokenizers),
               {c.models, c.token_cache, c.prefix_cache, c.side_work, c.tokenizing,
-               c.tokenizers.complaints(), c.prompt_memory}) {}
+               c.tokenizers.complaints(), c.prompt_memory, c.tokenizers.builds()}) {}
 
 }  // namespace fathom

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "codec/json_scan.h"
 #include "router/gateway/prompt_kind.h"
 #include "router/gateway/token_body.h"
@@ -170,7 +171,12 @@ Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
                                   PromptTokens& prompt) {
   const std::string_view base = question.fleet->BaseOf(question.model);
   if (auto model = shelves_.models.Find(question.model, base)) {
-    auto reading = ReadWithFiles(std::move(model), question, literal, prompt);
+    const bool may_ask = options_.timeout != Duration::zero();
+    if (may_ask && shelves_.builds.ShouldAsk(*model, loop_.now())) {
+      auto asking = AskForBuild(model, question);
+      co_await asking;
+    }
+    auto reading = ReadWithFiles(shelves_.builds.Choose(model), question, literal, prompt);
     co_await reading;
     if (!prompt.inexact || !EngineMayKnow(*prompt.inexact)) co_return;
   }
@@ -206,6 +212,21 @@ Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> mode
       read.whole ? prompt.tokens.size() : std::max(prompt.prompt_tokens, prompt.tokens.size());
   prompt.places = std::move(read.places);
   prompt.known = shelves_.prefixes.Find(prompt.places, prompt.seed);
+}
+
+Task<void> PromptReader::AskForBuild(std::shared_ptr<const LanguageModel> model,
+                                     const TokenQuestion& about) {
+  std::string text;
+  AppendJsonString(text, model->telling_text());
+  TokenQuestion question;
+  question.model = about.model;
+  question.parts.prompt = text;
+  question.fleet = about.fleet;
+  question.engine = about.engine;
+  const PromptKeys keys(question.model, question.engine, question.parts, options_.secret);
+  auto asking = desk_->Ask(keys.whole(), question, loop_.now() + options_.timeout);
+  const auto answer = co_await asking;
+  if (answer) shelves_.builds.Hear(*model, about.model, **answer);
 }
 
 Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& prompt) {

@@ -36,6 +36,7 @@
 #include "router/gateway/token_desk.h"
 #include "router/gateway/token_source.h"
 #include "router/gateway/tokenize_metrics.h"
+#include "router/gateway/tokenizer_builds.h"
 #include "router/routing/steering.h"
 #include "text/model/model_library.h"
 #include "text/model/prefix_cache.h"
@@ -100,6 +101,7 @@ struct PromptShelves {
   TokenizeMetrics& metrics;
   TokenComplaints& complaints;
   RequestMemory& memory;  // of token ids, and of texts until their ids are known
+  TokenizerBuilds& builds;
 };
 
 class PromptReader {
@@ -139,6 +141,8 @@ class PromptReader {
   Task<void> AskEngine(const TokenQuestion& question, PromptTokens& prompt);
   // How long a request with so many tokens waits for them.
   Duration PatienceFor(size_t tokens, Duration least) const;
+  // Asks an engine of the model which build of its tokenizer it has.
+  Task<void> AskForBuild(std::shared_ptr<const LanguageModel> model, const TokenQuestion& about);
   void UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt);
   bool UseBeginning(SharedTokens known, PromptTokens& prompt);
   void LearnBeginning(const PromptKeys& keys, const SharedTokens& tokens);

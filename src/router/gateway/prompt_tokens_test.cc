@@ -62,7 +62,7 @@ class PromptTokensTest : public testing::Test {
     cache_ = std::make_unique<TokenCache>(cache_bytes, metrics_.cache_bytes);
     const TokenizeOptions options{.timeout = timeout, .secret = 1};
     const PromptShelves shelves{models_,  *cache_,     prefixes_, side_work_,
-                                metrics_, complaints_, memory_};
+                                metrics_, complaints_, memory_,   builds_};
     reader_ = std::make_unique<PromptReader>(options, thread_.loop(), source_, shelves);
   }
 
@@ -103,6 +103,7 @@ class PromptTokensTest : public testing::Test {
   SideWork side_work_{0};
   Log log_{2, LogLevel::kOff};
   TokenComplaints complaints_{log_};
+  TokenizerBuilds builds_{log_};
   static constexpr uint64_t kMemory = uint64_t{1} << 30;
   RequestMemory memory_{kMemory};
   std::unique_ptr<PromptReader> reader_;

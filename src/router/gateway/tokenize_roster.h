@@ -22,6 +22,7 @@
 #include "router/fleet/fleet.h"
 #include "router/gateway/token_complaints.h"
 #include "router/gateway/token_source.h"
+#include "router/gateway/tokenizer_builds.h"
 
 namespace fathom {
 
@@ -34,7 +35,8 @@ class TokenizeRoster {
   static constexpr size_t kCompared = 8;
 
   // `patience` is how long a request waits for its tokens.
-  TokenizeRoster(Log& log, Duration patience) : patience_(patience), complaints_(log) {}
+  TokenizeRoster(Log& log, Duration patience)
+      : patience_(patience), complaints_(log), builds_(log) {}
 
   // The worker to ask, except those that were `tried`; Report() must follow. kUnsupported if no
   // worker of the model can tokenize.
@@ -51,6 +53,7 @@ class TokenizeRoster {
   TokenComplaints& complaints() { return complaints_; }
   // Questions that no Report() has followed yet.
   size_t open();
+  TokenizerBuilds& builds() { return builds_; }
 
  private:
   struct Standing {
@@ -73,6 +76,7 @@ class TokenizeRoster {
 
   const Duration patience_;
   TokenComplaints complaints_;
+  TokenizerBuilds builds_;
   std::mutex mutex_;  // guards the rest
   std::unordered_map<WorkerId, Standing> standings_;
   size_t turn_ = 0;

@@ -15,6 +15,11 @@ namespace {
 // More would be held for threads that came once.
 constexpr size_t kMostEncoders = 64;
 
+// The builds of a tokenizer differ in what they do with spaces at the beginning, and behind special
+// tokens.
+constexpr std::string_view kTellingTexts[] = {"depth",  " depth",   "  how deep", "</s> depth",
+                                              "\n how", "<s>depth", "deep  water"};
+
 }  // namespace
 
 Result<std::shared_ptr<const LanguageModel>> LanguageModel::Load(const ModelPaths& paths) {
@@ -23,22 +28,55 @@ Result<std::shared_ptr<const LanguageModel>> LanguageModel::Load(const ModelPath
 }
 
 Result<std::shared_ptr<const LanguageModel>> LanguageModel::Parse(const ModelFiles& files) {
+  TRY(std::shared_ptr<LanguageModel> model, ParseAs(files, Build::kByClass));
+  if (model->class_pipeline_) {
+    TRY(model->by_file_, ParseAs(files, Build::kByFile));
+    model->FindTellingText();
+  }
+  return std::shared_ptr<const LanguageModel>(std::move(model));
+}
+
+Result<std::shared_ptr<LanguageModel>> LanguageModel::ParseAs(const ModelFiles& files,
+                                                              Build build) {
   std::shared_ptr<LanguageModel> model(new LanguageModel);
+  TRY_VOID(model->ReadType(files));
+  TRY_VOID(model->ReadTokenizer(files, build));
+  TRY_VOID(model->NameBos(files));
+  model->UseTemplates(files);
+  return model;
+}
+
+Result<void> LanguageModel::ReadTokenizer(const ModelFiles& files, Build build) {
   std::vector<AddedToken> added;
-  TRY_VOID(model->ReadConfig(files, added));
-  auto tokenizer = Tokenizer::Parse(files.tokenizer, added);
+  TRY_VOID(ReadConfig(files, added));
+  if (build == Build::kByFile) class_pipeline_.reset();
+  auto tokenizer =
+      Tokenizer::Parse(files.tokenizer, added, class_pipeline_ ? &*class_pipeline_ : nullptr);
   if (!tokenizer) {
     Error error = std::move(tokenizer).error();
     // The file is well; an engine's own tokenizer can read it.
     if (error.what.starts_with(Tokenizer::kNotSupported)) error.blame = Blame::kPeer;
     return std::unexpected(std::move(error).In(files.tokenizer_path));
   }
-  model->tokenizer_ = *std::move(tokenizer);
-  model->fingerprint_ = KeyOfText(files.tokenizer, 0);
-  TRY_VOID(model->NameBos(files));
-  TRY_VOID(model->ReadType(files));
-  model->UseTemplates(files);
-  return std::shared_ptr<const LanguageModel>(std::move(model));
+  tokenizer_ = *std::move(tokenizer);
+  // Two builds of one file are two tokenizers.
+  fingerprint_ = KeyOfText(files.tokenizer, build == Build::kByFile ? 0 : 1);
+  return {};
+}
+
+// Without one the two builds are alike, and one of them is enough.
+void LanguageModel::FindTellingText() {
+  const auto encoded = [](const LanguageModel& model, std::string_view text) {
+    return (*model.Borrow()).Encode(text, true);
+  };
+  for (const std::string_view text : kTellingTexts) {
+    const auto ours = encoded(*this, text);
+    const auto theirs = encoded(*by_file_, text);
+    if (!ours || !theirs || *ours == *theirs) continue;
+    telling_text_ = text;
+    return;
+  }
+  by_file_.reset();
 }
 
 Result<void> LanguageModel::ReadConfig(const ModelFiles& files, std::vector<AddedToken>& added) {
@@ -48,6 +86,7 @@ Result<void> LanguageModel::ReadConfig(const ModelFiles& files, std::vector<Adde
   for (auto& [name, content] : config->roles) roles_.emplace_back(name, TemplateValue(content));
   says_bos_ = config->says_bos;
   added = std::move(config->added);
+  class_pipeline_ = ClassPipeline(*config, model_type_);
   sources_ = std::move(config->templates);
   return {};
 }

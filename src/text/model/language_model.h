@@ -38,6 +38,11 @@ class LanguageModel {
   static Result<std::shared_ptr<const LanguageModel>> Parse(const ModelFiles& files);
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  // The same model with the pipeline of tokenizer.json, where this one has that of a class and
+  // their tokens differ; else null. Which one an engine has depends on its version of transformers.
+  const std::shared_ptr<const LanguageModel>& by_file() const { return by_file_; }
+  // A text whose tokens show it.
+  std::string_view telling_text() const { return telling_text_; }
   // Which tokenizer it is, whatever the model is called.
   const TextKey& fingerprint() const { return fingerprint_; }
   // Why chats cannot be rendered; empty if they can.
@@ -78,6 +83,10 @@ class LanguageModel {
  private:
   LanguageModel() = default;
 
+  enum class Build : uint8_t { kByClass, kByFile };
+  static Result<std::shared_ptr<LanguageModel>> ParseAs(const ModelFiles& files, Build build);
+  Result<void> ReadTokenizer(const ModelFiles& files, Build build);
+  void FindTellingText();
   Result<void> ReadConfig(const ModelFiles& files, std::vector<AddedToken>& added);
   Result<void> NameBos(const ModelFiles& files);
   Result<void> ReadType(const ModelFiles& files);
@@ -94,6 +103,9 @@ class LanguageModel {
   std::vector<std::pair<std::string, std::optional<ChatTemplate>>> templates_;
   std::string template_problem_;
   std::string model_type_;
+  std::optional<LlamaPipeline> class_pipeline_;
+  std::shared_ptr<const LanguageModel> by_file_;
+  std::string_view telling_text_;
   bool says_bos_ = false;     // which token begins a prompt, or that none does
   mutable std::mutex mutex_;  // guards encoders_
   mutable std::vector<std::unique_ptr<Encoder>> encoders_;

@@ -61,6 +61,43 @@ TEST(LanguageModel, AddsSpecialTokensToTextsUnlessAskedNotTo) {
   EXPECT_EQ(model->RenderText("\"\xff\"", "").inexact, Inexact::kNotAPrompt);
 }
 
+// A vocabulary of pieces with word marks; the file itself puts none before a text.
+constexpr std::string_view kPieces =
+    R"({"added_tokens":[{"id":0,"content":"<s>","special":true}],)"
+    R"("normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},)"
+    R"("pre_tokenizer":null,"post_processor":null,"decoder":null,"model":{"type":"BPE",)"
+    R"("byte_fallback":true,"fuse_unk":true,"unk_token":null,"vocab":{"<s>":0,"▁":1,"a":2,"▁a":3},)"
+    R"("merges":["▁ a"]}})";
+
+std::vector<TokenId> Encoded(const LanguageModel& model, std::string_view text) {
+  return *(*model.Borrow()).Encode(text, true);
+}
+
+TEST(LanguageModel, BuildsTheTokenizerOfAClassAndThatOfTheFile) {
+  const auto model = LanguageModel::Parse(
+      {.tokenizer = std::string(kPieces),
+       .tokenizer_config = R"({"tokenizer_class":"LlamaTokenizer","bos_token":"<s>",)"
+                           R"("legacy":true,"add_bos_token":true})"});
+  ASSERT_TRUE(model) << model.error().what;
+  EXPECT_EQ(Encoded(**model, "a a<s>a"), (std::vector<TokenId>{3, 3, 0, 3}))
+      << "what is put around it is the file's, whatever add_bos_token says";
+  ASSERT_NE((*model)->by_file(), nullptr);
+  EXPECT_EQ(Encoded(*(*model)->by_file(), "a a<s>a"), (std::vector<TokenId>{2, 3, 0, 2}));
+  const std::string_view telling = (*model)->telling_text();
+  EXPECT_NE(Encoded(**model, telling), Encoded(*(*model)->by_file(), telling));
+  EXPECT_NE((*model)->fingerprint(), (*model)->by_file()->fingerprint());
+}
+
+TEST(LanguageModel, TakesTheFileWhereItWorksOnBytes) {
+  ModelFiles files = SmallFiles();
+  files.tokenizer_config.insert(files.tokenizer_config.find('{') + 1,
+                                R"("tokenizer_class":"LlamaTokenizer",)");
+  const auto model = LanguageModel::Parse(files);
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->by_file(), nullptr);
+  EXPECT_EQ(Encoded(**model, "hello"), Encoded(*SmallModel(), "hello"));
+}
+
 TEST(LanguageModel, LeavesARequestsOwnTemplateToTheEngine) {
   const auto model = SmallModel();
   ASSERT_TRUE(model);

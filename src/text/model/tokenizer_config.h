@@ -26,7 +26,18 @@ struct TokenizerConfig {
   // By name; "default" where there is only one.
   std::vector<std::pair<std::string, std::string>> templates;
   bool says_bos = false;  // which token begins a prompt, or that none does
+
+  // What a class builds its own pipeline from; see ClassPipeline().
+  std::string tokenizer_class;
+  bool has_own_code = false;
+  bool legacy = false;
+  bool adds_prefix_space = true;
 };
+
+// The pipeline that transformers 5 builds for this class and this kind of model ("model_type" of
+// config.json, or empty); nothing: the one in tokenizer.json.
+std::optional<LlamaPipeline> ClassPipeline(const TokenizerConfig& config,
+                                           std::string_view model_type);
 
 Result<TokenizerConfig> ReadTokenizerConfig(std::string_view text);
 

@@ -53,6 +53,24 @@ TEST(TokenizerConfig, SaysWhatIsWrong) {
             "chat_template: an entry without name and template");
 }
 
+TEST(TokenizerConfig, KnowsWhichClassBuildsItsOwnPipeline) {
+  const auto pipeline = [](std::string_view text, std::string_view model_type = "llama") {
+    return ClassPipeline(*ReadTokenizerConfig(text), model_type);
+  };
+  EXPECT_FALSE(pipeline("{}"));
+  EXPECT_FALSE(pipeline(R"({"tokenizer_class":"PreTrainedTokenizerFast"})"));
+  EXPECT_FALSE(pipeline(R"({"tokenizer_class":"LlamaTokenizer","auto_map":{}})"));
+  EXPECT_FALSE(pipeline(R"({"tokenizer_class":"LlamaTokenizer"})", "mistral"));
+  const auto usual = pipeline(R"({"tokenizer_class":"LlamaTokenizerFast"})", "");
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->prepend_scheme, "first");
+  EXPECT_EQ(pipeline(R"({"tokenizer_class":"LlamaTokenizer","legacy":true})")->prepend_scheme,
+            "always");
+  EXPECT_EQ(
+      pipeline(R"({"tokenizer_class":"LlamaTokenizer","add_prefix_space":false})")->prepend_scheme,
+      "never");
+}
+
 TEST(GenerationConfig, NamesTheBosToken) {
   EXPECT_EQ(ReadGenerationBos(R"({"bos_token_id":7})").value(), std::optional<TokenId>(7));
   EXPECT_EQ(ReadGenerationBos(R"({"bos_token_id":null})").value(), std::nullopt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/tokenizer/llama_pipeline.h"
 #include "text/tokenizer/tokenizer_json.h"
 #include "text/tokenizer/tokenizer_parts.h"
 #include "text/unicode/utf8.h"
@@ -74,8 +75,10 @@ Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(part
 Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<const Tokenizer>> Tokenizer::Parse(std::string_view tokenizer_json,
-                                                          std::span<const AddedToken> more) {
+                                                          std::span<const AddedToken> more,
+                                                          const LlamaPipeline* llama) {
   TRY(TokenizerJson read, TokenizerJson::Read(tokenizer_json));
+  if (llama != nullptr) UseLlamaPipeline(*llama, read);
   TRY(Normalizer normalizer, Normalizer::Parse(read.normalizer));
   TRY(PreTokenizer pre, PreTokenizer::Parse(read.pre_tokenizer));
   TRY(PostProcessor post, PostProcessor::Parse(read.post_processor));

@@ -49,6 +49,12 @@ struct TextPiece {
   bool is_token() const { return token != kText; }
 };
 
+// What transformers 5 builds for the class LlamaTokenizer from a file's vocabulary and merges, in
+// place of what the file says is done before.
+struct LlamaPipeline {
+  std::string prepend_scheme;  // of the word mark: "always", "first" or "never"
+};
+
 class Tokenizer {
  public:
   static constexpr size_t kLongestWord = size_t{256} << 10;
@@ -58,8 +64,10 @@ class Tokenizer {
   static constexpr std::string_view kNotSupported = "not supported: ";
 
   // `more` are the added tokens of tokenizer_config.json; those that the file has are passed over.
+  // `llama`, which may be null, is ignored for byte-level files, as in transformers.
   static Result<std::unique_ptr<const Tokenizer>> Parse(std::string_view tokenizer_json,
-                                                        std::span<const AddedToken> more = {});
+                                                        std::span<const AddedToken> more = {},
+                                                        const LlamaPipeline* llama = nullptr);
   ~Tokenizer();
 
   // Appends the parts of `text`, in order and without gaps (lstrip and rstrip tokens include the
