@@ -35,6 +35,12 @@ bool ServesMixed(const RouterLook& router) {
   return mixed;
 }
 
+// As the router's page has it: "events", "report", "configured".
+std::string HowKnown(const std::string& source) {
+  if (source == "events") return "its KV events";
+  return source == "report" ? "its own report" : source;
+}
+
 // Counted against a setting of the router. The others are counted against the size that the fleet
 // has agreed on: of a worker that is refused for its size, or of a rank among others of its model.
 bool IsAgainstASetting(const RouterLook& router, const SizeMismatch& mismatch) {
@@ -107,7 +113,7 @@ class Sightings {
       found_.push_back({.side = configured ? Side::kRouter : Side::kEngine,
                         .size = worker.block_size,
                         .who = configured ? router.url : worker.url,
-                        .how = fmt::format("source: {}", worker.block_size_source),
+                        .how = HowKnown(worker.block_size_source),
                         .where = fmt::format("GET {}/health", router.url),
                         .group = worker.models.empty() ? "" : worker.models.front(),
                         .live = true,
