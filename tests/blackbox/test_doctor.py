@@ -88,7 +88,10 @@ def test_evictions_far_above_stores_are_commented_on():
     assert any("evictions are far above stores" in line for part in found["sections"] for line in part["lines"])
 
 
-def test_no_fix_begins_with_the_word_that_stands_before_it(tmp_path):
+def test_no_fix_begins_with_the_word_that_stands_before_it():
+    dropped = "WARN Block not published. Block size must be 16 tokens to be published. Block size is: 32\n"
+    text = re.sub(r"\s+", " ", doctor(stdin=dropped).stdout)
+    assert " Or Set the engine's block size" in text and " Or Or " not in text
     for args in (INCIDENT, ("--model-config", SIZING / "llama_3_1_70b.json", "--gpu", "H100", "--tp", "4",
                             "--engine", "vllm", "--concurrency", "10", "--prompt-tokens", "8000",
                             "--request-rate", "2")):

@@ -144,8 +144,9 @@ std::string_view RoleName(ProgramRole role) {
 Table RouterTable(const Deployment& deployment) {
   Table table;
   table.title = "Routers in the files";
-  table.columns = {"router",     "is",        "mode",          "KV events",
-                   "block size", "index TTL", "max tree size", "prune ratio"};
+  table.columns = {"router",        "is",          "mode",
+                   "KV events",     "block size",  "index TTL",
+                   "max tree size", "prune ratio", "poll interval"};
   for (const Program& program : deployment.programs) {
     if (RoleName(program.role).empty()) continue;
     const RouterSettings settings = RouterSettingsOf(program);
@@ -154,7 +155,7 @@ Table RouterTable(const Deployment& deployment) {
          OnOff(settings.kv_events.value),
          settings.block_size.value ? Shown(settings.block_size) : Faint("asks the engines"),
          AsWritten(settings.ttl), AsWritten(settings.max_tree_size),
-         AsWritten(settings.prune_ratio)});
+         AsWritten(settings.prune_ratio), AsWritten(settings.poll_interval)});
   }
   return table;
 }

@@ -106,7 +106,8 @@ class LogDiagnosis {
         RemediesFor(FindingId::kBlockSizeMismatch,
                     {.router = IsFathoms(clash.kind) ? RouterKind::kFathom : RouterKind::kDynamo,
                      .engine_block_size = clash.at_least ? 0 : clash.worker,
-                     .router_block_size = clash.router});
+                     .router_block_size = clash.router,
+                     .divided = IsDivided(clash)});
     return finding;
   }
 
@@ -122,6 +123,17 @@ class LogDiagnosis {
     finding.gain = 0.5;
     finding.fixes = RemediesFor(FindingId::kBlockSizeConflict, {});
     return finding;
+  }
+
+  // Whether the log shows workers of another size than this one: in other clashes, or trusted ones.
+  bool IsDivided(const SizeClash& clash) const {
+    const bool clashes = std::ranges::any_of(facts_.clashes, [&](const auto& other) {
+      return !other.first.at_least && other.first.worker != 0 && other.first.worker != clash.worker;
+    });
+    return clashes || std::ranges::any_of(facts_.trust, [&](const auto& rank) {
+             const TrustRecord& record = rank.second;
+             return record.state == "trusted" && record.block_size == clash.router;
+           });
   }
 
   static bool IsFathoms(LogKind kind) {

@@ -81,6 +81,22 @@ TEST(LogDiagnosis, SeesACacheThatTurnsOverInTheRatioOfTheWarnings) {
   EXPECT_THAT(findings[1].message, HasSubstr("20 to 1"));
 }
 
+TEST(LogDiagnosis, AdvisesNoSizeThatAnotherWorkerDoesNotHave) {
+  const auto findings = FindingsIn(
+      "2026-03-01T12:00:00.000Z INFO KV events of a rank are trusted worker_id=1 url=http://a:1 "
+      "dp_rank=0 block_size=16\n"
+      "2026-03-01T12:00:01.000Z ERROR Frontend KV block size (16) does not match worker block size "
+      "(32).\nConfigure --block-size 16 on workers, or unset --kv-cache-block-size on the frontend "
+      "and start it with --block-size-conflict=mixed: other workers have another block size.\n"
+      "KV-aware routing will not function until block sizes match. worker_id=2 url=http://b:1 "
+      "dp_rank=0\n");
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].id, FindingId::kBlockSizeMismatch);
+  for (const Fix& fix : findings[0].fixes) {
+    EXPECT_FALSE(fix.what.contains("Remove the block size")) << fix.what;
+  }
+}
+
 TEST(LogDiagnosis, NamesBothSizesOfAPublisherThatDropsBlocks) {
   const auto findings = FindingsIn(
       "WARN Block not published. Block size must be 16 tokens to be published. Block size is: 32");

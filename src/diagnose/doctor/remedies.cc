@@ -125,6 +125,11 @@ std::vector<Fix> ForDividedEngines(const Patient& p) {
 
 // For symptoms whose usual cause is a block size.
 std::vector<Fix> ForRefusedEvents(const Patient& p) {
+  if (p.router == RouterKind::kFathom) {
+    return {Make("Read the cause and the fix of each rank that is not trusted",
+                 "curl -s ROUTER/health | jq '.workers[].ranks[] | {trust, cause, evidence, fix}'",
+                 "none", std::string(kIndexGrows))};
+  }
   std::vector<Fix> fixes;
   if (p.router == RouterKind::kDynamo) fixes.push_back(SetRouterSize(p));
   fixes.push_back(Make(

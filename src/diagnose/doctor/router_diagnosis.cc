@@ -11,6 +11,7 @@
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/doctor/trust_findings.h"
 #include "diagnose/doctor/waste_remedies.h"
+#include "diagnose/manifest/identity.h"
 
 namespace fathom {
 namespace {
@@ -18,13 +19,6 @@ namespace {
 constexpr double kWorthSaying = 0.05;  // share of prompt tokens that were prefilled in vain
 constexpr double kEnoughTokens = 10'000;
 constexpr double kEnoughRequests = 50;
-
-EngineKind EngineNamed(std::string_view name) {
-  for (const EngineKind kind : {EngineKind::kVllm, EngineKind::kSglang, EngineKind::kTrtllm}) {
-    if (name == Name(kind)) return kind;
-  }
-  return EngineKind::kUnknown;
-}
 
 class RouterDiagnosis {
  public:

@@ -11,6 +11,7 @@
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/lint/plan.h"
 #include "diagnose/manifest/engine_settings.h"
+#include "diagnose/manifest/identity.h"
 
 namespace fathom {
 namespace {
@@ -33,6 +34,12 @@ bool ServesMixed(const RouterLook& router) {
     }
   }
   return mixed;
+}
+
+// As the router's page has it: "events", "report", "configured".
+std::string HowKnown(const std::string& source) {
+  if (source == "events") return "its KV events";
+  return source == "report" ? "its own report" : "its setting";
 }
 
 // Counted against a setting of the router. The others are counted against the size that the fleet
@@ -107,9 +114,10 @@ class Sightings {
       found_.push_back({.side = configured ? Side::kRouter : Side::kEngine,
                         .size = worker.block_size,
                         .who = configured ? router.url : worker.url,
-                        .how = fmt::format("source: {}", worker.block_size_source),
+                        .how = HowKnown(worker.block_size_source),
                         .where = fmt::format("GET {}/health", router.url),
                         .group = worker.models.empty() ? "" : worker.models.front(),
+                        .engine = EngineNamed(worker.engine),
                         .live = true,
                         .fathom = true});
     }
@@ -118,7 +126,7 @@ class Sightings {
       found_.push_back({.side = Side::kRouter,
                         .size = mismatch.configured,
                         .who = router.url,
-                        .how = "configured",
+                        .how = "its setting",
                         .where = "kv_router_block_size_mismatch_total",
                         .group = {},
                         .live = true,
@@ -262,7 +270,7 @@ void DiagnoseSizes(const std::vector<SizeSighting>& sightings, FindingBook& book
       const bool files_alone = !one.live && !other.live;
       if (other.side == Side::kRouter || one.size == other.size || one.harmless || files_alone ||
           (one.mixed && other.mixed) || !MayMeet(one, other) ||
-          !said.emplace(one.who, other.who).second) {
+          !said.insert(std::minmax(one.who, other.who)).second) {
         continue;
       }
       book.Add(one.side == Side::kRouter ? Mismatch(one, other, Divided(sightings, other))

@@ -13,10 +13,10 @@ FindingId IdOf(std::string cause) {
   return FindingNamed(cause).value_or(FindingId::kIndexEmpty);
 }
 
-// A mismatch with the other ranks of the model, where nothing is set on the router: advice to take
-// a setting away would lead nowhere.
+// Workers that disagree with each other, whether or not a size is set on the router: advice to take
+// the setting away alone would lead nowhere.
 FindingId RemedyFor(FindingId id, const SaidDoubt& doubt) {
-  const bool among_workers = doubt.fix.contains("on this worker");
+  const bool among_workers = doubt.fix.contains("--block-size-conflict=mixed");
   return id == FindingId::kBlockSizeMismatch && among_workers ? FindingId::kBlockSizeConflict : id;
 }
 

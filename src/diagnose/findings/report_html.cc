@@ -123,7 +123,7 @@ class HtmlReport {
     Add("<section class=\"fix\">\n<p class=\"label\">{}</p>", first ? "Fix" : "Or");
     AddText("p", "what", fix.what);
     WriteCode(CodeLines(fix.setting), [](std::string_view) { return std::string_view(); });
-    if (const auto diff = CodeLines(fix.diff); !diff.empty()) {
+    if (const auto diff = DiffLines(fix.diff); !diff.empty()) {
       Add("<details{}><summary>The change, as a diff</summary>", first ? " open" : "");
       WriteCode(diff, ClassOfDiff);
       Add("</details>");

@@ -109,7 +109,7 @@ class MarkdownReport {
   void WriteFix(std::string_view label, const Fix& fix) {
     WriteParagraph(label, fix.what);
     WriteCode("", CodeLines(fix.setting));
-    WriteCode("diff", CodeLines(fix.diff));
+    WriteCode("diff", DiffLines(fix.diff));
     WriteParagraph("Cost", fix.cost);
     WriteParagraph("Verify", fix.verify);
   }

@@ -100,7 +100,7 @@ class TextReport {
     StartBlock();
     WriteLabelled(label, fix.what, Ink::kStrong);
     WriteCode(CodeLines(fix.setting), [](std::string_view) { return Ink::kBlue; });
-    WriteCode(CodeLines(fix.diff), InkOfDiff);
+    WriteCode(DiffLines(fix.diff), InkOfDiff);
     WriteLabelled("Cost", fix.cost);
     WriteLabelled("Verify", fix.verify);
   }

@@ -153,6 +153,19 @@ class Wrapper {
   size_t columns_ = 0;
 };
 
+// Each line as `append` shows it; no empty lines at the end.
+template <class Append>
+std::vector<std::string> LinesOf(std::string_view text, Append append) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    append(lines.emplace_back(), text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
 }  // namespace
 
 std::string OneLine(std::string_view text) {
@@ -170,12 +183,8 @@ std::string OneLine(std::string_view text) {
 }
 
 std::vector<std::string> CodeLines(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
+  return LinesOf(text, [](std::string& shown, std::string_view line) {
     if (line.ends_with('\r')) line.remove_suffix(1);
-    std::string& shown = lines.emplace_back();
     ForEachCodePoint(line, [&](std::string_view bytes, uint32_t value) {
       if (value == '\t') {
         shown += "    ";
@@ -183,10 +192,22 @@ std::vector<std::string> CodeLines(std::string_view text) {
         AppendShown(shown, bytes, value);
       }
     });
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  while (!lines.empty() && lines.back().empty()) lines.pop_back();
-  return lines;
+  });
+}
+
+std::vector<std::string> DiffLines(std::string_view text) {
+  return LinesOf(text, [](std::string& shown, std::string_view line) {
+    const bool carriage = line.ends_with('\r');
+    if (carriage) line.remove_suffix(1);
+    ForEachCodePoint(line, [&](std::string_view bytes, uint32_t value) {
+      if (value == '\t') {
+        shown += '\t';
+      } else {
+        AppendShown(shown, bytes, value);
+      }
+    });
+    if (carriage) shown += '\r';
+  });
 }
 
 size_t ColumnsOf(std::string_view text) {

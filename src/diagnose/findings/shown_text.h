@@ -20,6 +20,9 @@ std::string OneLine(std::string_view text);
 // Line by line, spaces kept, tabs as four of them. No empty lines at the end; none for no text.
 std::vector<std::string> CodeLines(std::string_view text);
 
+// The same for a diff, which is copied to be applied: tabs stay, and carriage returns at line ends.
+std::vector<std::string> DiffLines(std::string_view text);
+
 // How many columns of a terminal the text takes. Text that OneLine() or CodeLines() returned.
 size_t ColumnsOf(std::string_view text);
 

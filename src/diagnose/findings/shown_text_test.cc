@@ -61,6 +61,11 @@ TEST(Wrap, CutsAtSpaces) {
   EXPECT_THAT(Wrap("", 7, LongWords::kBreak), ElementsAre(""));
 }
 
+TEST(DiffLines, KeepWhatAPatchNeeds) {
+  EXPECT_THAT(DiffLines("--- a/x y\t\n-\ta\r\n+\tb\x1b\r\n"),
+              ElementsAre("--- a/x y\t", "-\ta\r", "+\tb\\x1b\r"));
+}
+
 TEST(Wrap, LeavesALongWordWholeOrBreaksIt) {
   EXPECT_THAT(Wrap("see http://host/path now", 8, LongWords::kOverflow),
               ElementsAre("see", "http://host/path", "now"));

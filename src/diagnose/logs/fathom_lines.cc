@@ -226,14 +226,15 @@ void FathomLines::TakeNext(std::string_view text, const LogLine& line, Place pla
 
 void FathomLines::TakeMismatch(std::string_view text, const LogLine& line, Place place,
                                LogFacts& facts) {
-  const size_t set = std::min(text.find("Set DYN_KV_CACHE_BLOCK_SIZE="),
-                              text.find("Unset DYN_KV_CACHE_BLOCK_SIZE "));
-  if (set != std::string_view::npos) {
-    fix_ = text.substr(set, kMaxWords);
+  if (text.find("KV-aware routing will not function") == std::string_view::npos) {
+    if (text.find(" on the frontend") == std::string_view::npos) return;
+    const size_t begin =
+        std::min({text.find("Set "), text.find("Unset "), text.find("Configure "), text.size()});
+    fix_ = text.substr(begin, kMaxWords);
     return;
   }
-  if (text.find("KV-aware routing will not function") == std::string_view::npos) return;
   clash_.subject = line.Text("url", kMaxUrl);
+  if (std::string fix = line.Text("fix", kMaxWords); !fix.empty()) fix_ = std::move(fix);
   if (TrustRecord* record = RecordOf(line, place, facts)) {
     Doubt(
         *record, "doubted", "block_size_mismatch",

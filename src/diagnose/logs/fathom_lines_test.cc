@@ -127,6 +127,24 @@ TEST_P(FathomLog, JoinsTheThreeLinesOfAMismatch) {
             "workers.");
 }
 
+TEST_P(FathomLog, TakesTheFixWhateverSettingIsInForce) {
+  Say(LogLevel::kError,
+      "Frontend KV block size (16) does not match worker block size (32).\n"
+      "Set --kv-cache-block-size=32 on the frontend or configure tokens_per_block=16 on workers.\n"
+      "KV-aware routing will not function until block sizes match.",
+      {{"worker_id", 4711}, {"url", kUrl}, {"dp_rank", 1}});
+  EXPECT_TRUE(record().fix.starts_with("Set --kv-cache-block-size=32 on the frontend"));
+  Say(LogLevel::kError,
+      "Frontend KV block size (16) does not match worker block size (32).\n"
+      "Set --kv-cache-block-size=32 on the frontend or configure tokens_per_block=16 on workers.\n"
+      "KV-aware routing will not function until block sizes match.",
+      {{"worker_id", 4711},
+       {"url", kUrl},
+       {"dp_rank", 1},
+       {"fix", "Unset --kv-cache-block-size on the frontend, which then detects it"}});
+  EXPECT_TRUE(record().fix.starts_with("Unset --kv-cache-block-size")) << record().fix;
+}
+
 TEST_P(FathomLog, KnowsAMismatchOfWhichOnlyALimitIsKnown) {
   Say(LogLevel::kError,
       "Frontend KV block size (16) does not match worker block size (at least 20).\n"
@@ -278,10 +296,10 @@ TEST(FathomLines, AreStillWrittenInTheseWords) {
   for (const std::string_view words :
        {"\"A rank is {} again\"", "KV-aware routing will not function",
         "does not match worker block", "tokens  {} ({}, by {})", "Give all of them one block size",
-        "Set DYN_KV_CACHE_BLOCK_SIZE={}", "\"Unset DYN_KV_CACHE_BLOCK_SIZE on",
-        "but {} is configured", "other ranks {}", "report says {}", "is not that of the fleet ({})",
-        "{\"cost_tokens\"", "{\"evidence\"", "{\"was\"", "{\"times\"", "{\"url\"", "{\"dp_rank\"",
-        "{\"block_size\""}) {
+        "Set {} on the frontend or configure", "Unset {} on the frontend",
+        "unset {} on the frontend", "but {} is configured", "other ranks {}", "report says {}",
+        "is not that of the fleet ({})", "{\"cost_tokens\"", "{\"evidence\"", "{\"was\"",
+        "{\"times\"", "{\"url\"", "{\"dp_rank\"", "{\"block_size\""}) {
     EXPECT_TRUE(written(words)) << words;
   }
 }

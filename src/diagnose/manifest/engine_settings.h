@@ -53,7 +53,8 @@ struct RouterSettings {
   Setting<std::string> ttl;
   Setting<std::string> max_tree_size;
   Setting<std::string> prune_ratio;
-  std::vector<Written> workers;  // URLs, one each
+  Setting<std::string> poll_interval;  // of events that are polled
+  std::vector<Written> workers;        // URLs, one each
 };
 RouterSettings RouterSettingsOf(const Program& program);
 

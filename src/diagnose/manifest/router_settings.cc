@@ -56,6 +56,9 @@ void ReadIndexSettings(const Program& program, RouterSettings& out) {
                        "DYN_ROUTER_MAX_TREE_SIZE", "router-max-tree-size", "index-max-bytes"});
   out.prune_ratio = TextOf(program, {"--router-prune-target-ratio", "DYN_ROUTER_PRUNE_TARGET_RATIO",
                                      "router-prune-target-ratio"});
+  out.poll_interval = TextOf(
+      program,
+      {"--kv-events-poll-interval", "FATHOM_KV_EVENTS_POLL_INTERVAL", "kv-events-poll-interval"});
 }
 
 // "http://a,http://b" and "http://a http://b" are two workers.
