@@ -37,12 +37,12 @@ TEST(FaultPage, ChangesWhatItNamesAndNothingElse) {
 }
 
 TEST(FaultPage, ReadsWhatItWrites) {
-  const MockOptions broken =
-      With(R"({"prompt_fault":"bos","prefix_caching":false,"prefix_caching_report":"none",)"
-           R"("cached_tokens_report":false,"force_usage":true,"usage_with_choices":true,)"
-           R"("kv_events_fault":"no-removals","kv_silent":true,"kv_delay":1.5,"kv_drop_every":2,)"
-           R"("kv_lose_every":3,"kv_block_size_label":64,"fail_rate":0.5,"hang_rate":0.25,)"
-           R"("die_after_tokens":7,"abort_after_tokens":9,"drain_abort":true,"busy":true,"report_delay":2,"tokenize_delay":3})");
+  const MockOptions broken = With(
+      R"({"prompt_fault":"bos","prefix_caching":false,"prefix_caching_report":"none",)"
+      R"("cached_tokens_report":false,"force_usage":true,"usage_with_choices":true,)"
+      R"("kv_events_fault":"no-removals","kv_silent":true,"kv_delay":1.5,"kv_drop_every":2,)"
+      R"("kv_lose_every":3,"kv_block_size_label":64,"fail_rate":0.5,"hang_rate":0.25,)"
+      R"("die_after_tokens":7,"abort_after_tokens":9,"drain_abort":true,"busy":true,"report_delay":2,"tokenize_delay":3})");
   const std::string page = FaultsPage(broken);
   EXPECT_NE(page, FaultsPage({}));
   EXPECT_EQ(FaultsPage(With(page)), page);

@@ -34,8 +34,8 @@ class Reservation {
   const Answer answer_;
   const TimePoint sent_at_;
   const uint64_t life_;  // of the engine that it was sent to
-  TimePoint now_;  // time of the last call, for the destructor
-  double ahead_;   // queued work until its first token, including its own
+  TimePoint now_;        // time of the last call, for the destructor
+  double ahead_;         // queued work until its first token, including its own
   bool first_byte_ = false;
   bool released_ = false;
   uint64_t guess_ = 0;  // number in the ApproximateIndex, if there is one
