@@ -18,7 +18,9 @@ inline constexpr auto kFeedFamilies = std::to_array<MetricFamily>({
      .page = "runbooks/no-events.md"},
     {.name = "kv_router_feed_last_event_age_seconds",
      .type = MetricType::kGauge,
-     .help = "Time since a rank's last event batch",
+     .help =
+         "Time since a rank published its last event batch; a replayed one is as old as the engine "
+         "says",
      .action = "Growth on an idle rank is normal. Growth on a rank that serves: its events do "
                "not arrive.",
      .label_slots = {{{"worker"}, {"dp_rank"}}},

@@ -276,6 +276,20 @@ def test_a_copy_in_host_memory_is_not_the_copy_on_the_device(rank):
     assert rank.lookup(prompt_of(1, 3)) == 0
 
 
+@pytest.mark.parametrize("window_first", [True, False])
+def test_a_sliding_window_may_leave_out_a_block_in_the_middle(rank, window_first):
+    """As vLLM publishes hybrid models: the window's event has all tokens, and some of the blocks."""
+    tokens = prompt_of(1, 5)
+    window = stored([3, 4, 5, 6], tokens, kv_cache_spec_kind="sliding_window",
+                    kv_cache_spec_sliding_window=2 * BLOCK)
+    full = stored([3, 4, 7, 5, 6], tokens, group_idx=1)
+    state = say(rank, batch(*((window, full) if window_first else (full, window))))
+    assert is_clean(state) and state["orphans"] == 0, state
+    # The window needs two blocks before the place where a prompt goes on; of the third there is none.
+    longer = prompt_of(1, 6)
+    assert [rank.lookup(longer[:blocks * BLOCK + 1]) for blocks in range(1, 6)] == [4, 8, 8, 8, 20]
+
+
 def test_a_batch_may_be_empty(rank):
     say(rank, batch(chain(1, 2)))
     state = say(rank, batch())

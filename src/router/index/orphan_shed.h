@@ -56,7 +56,7 @@ class OrphanShed {
   // fit.
   size_t Park(const StoredRun& run, TimePoint now);
   // Whether a run waits for this block.
-  bool Await(uint64_t parent) const { return waiting_for_.contains(parent); }
+  bool Awaits(uint64_t parent) const { return waiting_for_.contains(parent); }
   // Takes out a run that waits for this block; nullopt: none waits.
   std::optional<Orphan> Adopt(uint64_t parent);
   // The engine removed the block. False if it is not parked.

@@ -114,7 +114,7 @@ void RankHoldings::PlaceWaiting(std::span<const uint64_t> hashes, TimePoint now)
   std::vector<uint64_t> known(hashes.begin(), hashes.end());
   while (!known.empty() && !(orphans_.empty() && unplaced_.empty())) {
     const uint64_t hash = known.back();
-    const bool awaited = unplaced_.Contains(hash) || orphans_.Await(hash);
+    const bool awaited = unplaced_.Contains(hash) || orphans_.Awaits(hash);
     // A run adopted earlier may have removed the block again.
     const bool still = awaited && OriginOf(hash, nullptr).found;
     if (still) PlaceUnplaced(hash);
