@@ -134,7 +134,7 @@ Table GpuTable(const std::vector<GpuReading>& gpus) {
   return table;
 }
 
-// What the settings would allow, where the load of now leaves enough room.
+// What the settings would allow, where the current load leaves enough room.
 std::string WorstCase(const MemoryCase& memory) {
   const bool calm = memory.demand && memory.demand->verdict == Retention::kComfortable;
   if (!calm || !memory.capacity || !memory.workload.max_sequences) return {};
@@ -142,7 +142,7 @@ std::string WorstCase(const MemoryCase& memory) {
   if (memory.demand->worst_tokens <= tokens) return {};
   return fmt::format(
       "{}: the settings allow {} sequences at once, which would need {} tokens of KV cache; the "
-      "capacity is {}. The load of now leaves enough.",
+      "capacity is {}. The current load leaves enough.",
       memory.who, *memory.workload.max_sequences, Thousands(memory.demand->worst_tokens),
       Thousands(tokens));
 }
