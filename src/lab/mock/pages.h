@@ -23,6 +23,12 @@ std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionReque
 std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest& request,
                          std::string_view escaped_text, uint64_t tokens);
 
+// Anthropic's answer, whole or as the events of a stream.
+std::string MessagePage(const AnswerIdentity& identity, const CompletionRequest& request,
+                        std::string_view escaped_text, uint64_t tokens);
+std::string MessageEvents(const AnswerIdentity& identity, const CompletionRequest& request,
+                          std::string_view escaped_text, uint64_t tokens);
+
 // Proof of what came in: the path, the body's length and its XXH3-64.
 std::string EchoPage(std::string_view path, std::string_view body);
 
