@@ -57,7 +57,8 @@ def test_a_chunked_upload_is_taken(router, tmp_path):
 def test_a_chunked_upload_may_come_in_any_pieces(router):
     body = json.dumps(wire.chat_body(max_tokens=2)).encode()
     framed = b"".join(b"%x;ext=1\r\n%c\r\n" % (1, byte) for byte in body) + b"0\r\nX-T: 1\r\n\r\n"
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n")
     with wire.Connection(router.port) as connection:
         for start in range(0, len(head + framed), 7):
             connection.send((head + framed)[start:start + 7])
@@ -89,7 +90,7 @@ def test_pipelined_requests_are_answered_in_their_order(router):
             ask("GET", "/v1/models") +
             ask("POST", "/v1/score", {"model": "mock-model"}) +
             ask("GET", "/nothing") +
-            ask("POST", "/v1/completions", {"model": "mock-model", "max_tokens": 2}))
+            ask("POST", "/v1/completions", {"model": "mock-model", "prompt": "a", "max_tokens": 2}))
         assert connection.read_answer().json()["choices"][0]["message"]["content"] == "ada:0 "
         events = list(connection.events(connection.read_head()))
         assert wire.texts(events) == "ada:0 ada:1 ada:2 "

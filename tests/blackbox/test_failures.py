@@ -91,8 +91,8 @@ def test_an_http_1_0_client_is_told_too(mock, serve):
     router = serve(workers=[mock(die_after_tokens=2)])
     body = json.dumps(wire.chat_body(stream=True, max_tokens=50)).encode()
     with wire.Connection(router.port) as connection:
-        connection.send(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" %
-                        (len(body), body))
+        connection.send(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\n"
+                        b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
         assert_broken_off(list(connection.events(connection.read_head())))
 
 

@@ -84,10 +84,10 @@ def test_a_request_that_waits_is_still_served(mock, serve):
 def test_a_request_whose_body_is_on_its_way_is_still_served(mock, serve):
     """It came before the signal, so it is not new work."""
     router = serve(workers=[mock()])
-    body = b'{"model":"mock-model","max_tokens":2}'
+    body = b'{"model":"mock-model","prompt":"a","max_tokens":2}'
     with wire.Connection(router.port) as connection:
         connection.send(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-                        b"Content-Length: %d\r\n\r\n" % len(body))
+                        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
         assert connection.read_head().status == 100
         connection.send(body[:20])
         router.signal(signal.SIGTERM)

@@ -272,7 +272,7 @@ def test_a_client_that_does_not_read_is_cut_off(mock, serve):
     router = serve("--write-timeout", "500ms", workers=[worker])
     with wire.Connection(router.port, receive_buffer=4096) as connection:
         connection.request("POST", "/v1/completions",
-                           {"model": "mock-model", "mock_answer_bytes": 100 * MB})
+                           {"model": "mock-model", "prompt": "a", "mock_answer_bytes": 100 * MB})
         eventually(lambda: worker.stats()["cancelled"] == 1, "the worker is let go")
         with pytest.raises((wire.Truncated, ConnectionError)):
             connection.read_answer()
@@ -286,7 +286,7 @@ def test_a_slow_client_with_200_mb_costs_no_memory(mock, serve):
     size = 200 * MB
     with wire.Connection(router.port, receive_buffer=16384) as connection:
         connection.request("POST", "/v1/completions",
-                           {"model": "mock-model", "mock_answer_bytes": size})
+                           {"model": "mock-model", "prompt": "a", "mock_answer_bytes": size})
         head = connection.read_head()
         length = int(head.header("content-length"))
         got, largest = 0, 0
@@ -306,7 +306,7 @@ def test_slow_clients_slow_their_engines(mock, serve):
     assert router.chat().status == 200
     before = router.memory()
     body = wire.request_bytes("POST", "/v1/completions",
-                              {"model": "mock-model", "mock_answer_bytes": 20 * MB})
+                              {"model": "mock-model", "prompt": "a", "mock_answer_bytes": 20 * MB})
     connections = [wire.Connection(router.port, receive_buffer=4096) for _ in range(50)]
     for connection in connections:
         connection.send(body)

@@ -163,7 +163,7 @@ def test_the_last_of_two_models_counts_as_it_does_for_engines(mock, serve):
 
 def test_a_request_without_a_model_goes_to_anybody(mock, serve):
     router = serve(*TURNS, workers=[mock(model="a"), mock(model="b")])
-    counts = Counter(wire.ask(router.port, "POST", "/v1/completions", {"max_tokens": 1}).worker
+    counts = Counter(wire.ask(router.port, "POST", "/v1/completions", {"prompt": "a", "max_tokens": 1}).worker
                      for _ in range(4))
     assert list(counts.values()) == [2, 2]
 

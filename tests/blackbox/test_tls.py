@@ -79,7 +79,7 @@ def test_curl_is_served_over_tls(mock, serve, authority, pair):
 
 def test_long_bodies_pass_over_tls_both_ways(mock, serve, authority, pair):
     router = serve(*tls_flags(pair), workers=[mock()], tls=authority.client())
-    body = {"model": "mock-model", "pad": "x" * 3_000_000, "mock_answer_bytes": 5_000_000}
+    body = {"model": "mock-model", "prompt": "a", "pad": "x" * 3_000_000, "mock_answer_bytes": 5_000_000}
     answer = wire.ask(router.port, "POST", "/v1/completions", body, tls=authority.client())
     assert len(answer.json()["choices"][0]["text"]) == 5_000_000
 

@@ -12,19 +12,20 @@ using ::testing::StartsWith;
 
 const std::vector<TokenId> kPrompt = {1, 2, 3};
 
-std::vector<TokenId> Answer(const AnswerSeed& seed, std::span<const TokenId> prompt, size_t count) {
+std::vector<TokenId> AnswerTokens(const AnswerSeed& seed, std::span<const TokenId> prompt,
+                                  size_t count) {
   return *MakeAnswer(seed, prompt, count, MockTokenizer(MockOptions()));
 }
 
 TEST(MakeAnswer, SaysWhoSpeaksAndHasAsManyTokensAsAskedFor) {
-  const auto answer = Answer({.speaker = "m", .rank = 3}, kPrompt, 50);
+  const auto answer = AnswerTokens({.speaker = "m", .rank = 3}, kPrompt, 50);
   EXPECT_EQ(answer.size(), 50u);
   EXPECT_THAT(ToyText(answer), StartsWith("m/3: "));
 }
 
 TEST(MakeAnswer, DependsOnThePromptTheSeedAndTheChoice) {
   const auto text = [](AnswerSeed seed, std::vector<TokenId> prompt) {
-    return ToyText(Answer(seed, prompt, 50));
+    return ToyText(AnswerTokens(seed, prompt, 50));
   };
   EXPECT_EQ(text({.speaker = "m"}, kPrompt), text({.speaker = "m"}, kPrompt));
   EXPECT_NE(text({.speaker = "m"}, kPrompt), text({.speaker = "m"}, {1, 2}));
@@ -34,7 +35,7 @@ TEST(MakeAnswer, DependsOnThePromptTheSeedAndTheChoice) {
 
 TEST(MakeAnswer, GivesTheSameTokensWhenItsTextIsAskedAbout) {
   for (size_t count = 1; count < 60; ++count) {
-    const auto answer = Answer({.speaker = "mock-8100"}, kPrompt, count);
+    const auto answer = AnswerTokens({.speaker = "mock-8100"}, kPrompt, count);
     EXPECT_EQ(ToyTokens(ToyText(answer)), answer);
   }
 }

@@ -1,10 +1,14 @@
 #include "lab/mock/completion_request.h"
 
+#include <cmath>
+
 #include "base/text.h"
 #include "codec/json_scan.h"
 
 namespace fathom {
 namespace {
+
+constexpr double kLargestCount = 9007199254740992.0;  // that a double holds exactly
 
 // Words between the quotes of a JSON string, without decoding it: the escapes that stand for white
 // space separate words, all others are part of one.
@@ -37,9 +41,15 @@ uint64_t CountInObject(std::string_view raw) {
 
 Result<std::optional<uint64_t>> Count(std::string_view name, std::string_view raw) {
   if (raw == "null") return std::nullopt;
-  const auto number = ParseDecimal(raw);
-  if (!number) return Fail(Blame::kCaller, "{} must be a non-negative integer", name);
-  return number;
+  // As engines do, "5", 5.0 and true are accepted as well.
+  const bool quoted = raw.size() > 1 && raw.starts_with('"');
+  if (const auto number = ParseDecimal(quoted ? raw.substr(1, raw.size() - 2) : raw)) return number;
+  const bool other = quoted || raw.starts_with('[') || raw.starts_with('{');
+  const double number = other ? -1 : NumberIn(raw).value_or(-1);
+  if (number < 0 || number > kLargestCount || number != std::trunc(number)) {
+    return Fail(Blame::kCaller, "{} must be a non-negative integer", name);
+  }
+  return static_cast<uint64_t>(number);
 }
 
 Result<std::optional<uint64_t>> TokenLimit(std::string_view name, std::string_view raw) {
@@ -53,7 +63,10 @@ Result<std::optional<uint64_t>> TokenLimit(std::string_view name, std::string_vi
 Result<bool> Flag(std::string_view name, std::string_view raw) {
   if (raw == "true") return true;
   if (raw == "false" || raw == "null") return false;
-  return Fail(Blame::kCaller, "{} must be a boolean", name);
+  if (raw.starts_with('[') || raw.starts_with('{')) {
+    return Fail(Blame::kCaller, "{} must be a boolean", name);
+  }
+  return FlagIn(raw);
 }
 
 Result<bool> IncludeUsage(std::string_view stream_options) {
@@ -103,8 +116,9 @@ Result<std::vector<std::string>> Stops(std::string_view raw) {
 
 // Raw, once it is known to be a boolean or null.
 Result<std::string_view> RawFlag(std::string_view name, std::string_view raw) {
-  TRY_VOID(Flag(name, raw));
-  return raw == "null" ? std::string_view() : raw;
+  TRY(const bool flag, Flag(name, raw));
+  if (raw == "null") return std::string_view();
+  return flag ? "true" : "false";
 }
 
 // What a prompt is made of. False: it is none of these.
@@ -164,6 +178,7 @@ Result<void> TakeMember(const JsonScanner::Member& member, CompletionRequest& ou
   if (taken) return {};
   const auto is = [&](std::string_view name) { return JsonKeyIs(member.key, name); };
   const std::string_view raw = member.value;
+  if (is("model") && raw == "null") return {};
   if (is("model")) {
     TRY(out.model, Text("model", raw));
   } else if (is("stream")) {
@@ -193,19 +208,26 @@ uint64_t CountTokens(std::string_view raw) {
 }
 
 Result<CompletionRequest> ParseCompletionRequest(std::string_view body) {
+  BodyMembers members;
+  JsonScanner scanner(body);
+  for (;;) {
+    TRY(const auto member, scanner.Next());
+    if (!member) return ParseCompletionRequest(members);
+    members.push_back(*member);
+  }
+}
+
+Result<CompletionRequest> ParseCompletionRequest(const BodyMembers& members) {
   CompletionRequest out;
   std::optional<uint64_t> old_limit;
-  JsonScanner members(body);
-  for (;;) {
-    TRY(const auto member, members.Next());
-    if (!member) break;
-    if (JsonKeyIs(member->key, "max_tokens")) {
-      TRY(old_limit, TokenLimit("max_tokens", member->value));
-    } else if (JsonKeyIs(member->key, "max_completion_tokens") ||
-               JsonKeyIs(member->key, "max_output_tokens")) {
-      TRY(out.max_tokens, TokenLimit("max_completion_tokens", member->value));
+  for (const JsonScanner::Member& member : members) {
+    if (JsonKeyIs(member.key, "max_tokens")) {
+      TRY(old_limit, TokenLimit("max_tokens", member.value));
+    } else if (JsonKeyIs(member.key, "max_completion_tokens") ||
+               JsonKeyIs(member.key, "max_output_tokens")) {
+      TRY(out.max_tokens, TokenLimit("max_completion_tokens", member.value));
     } else {
-      TRY_VOID(TakeMember(*member, out));
+      TRY_VOID(TakeMember(member, out));
     }
   }
   if (!out.max_tokens) out.max_tokens = old_limit;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "lab/mock/body_form.h"
 #include "text/model/chat_request.h"
 
 namespace fathom {
@@ -47,6 +48,8 @@ struct CompletionRequest {
 };
 
 Result<CompletionRequest> ParseCompletionRequest(std::string_view body);
+// Of a body whose members have been read.
+Result<CompletionRequest> ParseCompletionRequest(const BodyMembers& members);
 
 // A token is a word of text or one number; of an array the sum, of an object what its `text` and
 // `content` hold. `raw` is a valid JSON value.

@@ -54,12 +54,12 @@ TEST(CompletionRequest, ShowsWhatATemplateSeesAsItWasWritten) {
   EXPECT_EQ(request->chat.chat_template, "");
   EXPECT_EQ(request->input_ids, "[1, 2]");
   EXPECT_EQ(request->prompt_token_ids, "[3]");
-  EXPECT_FALSE(ParseCompletionRequest(R"({"add_special_tokens":1})"));
+  EXPECT_FALSE(ParseCompletionRequest(R"({"add_special_tokens":[]})"));
 }
 
 TEST(CompletionRequest, RefusesWhatIsNoJsonAndWrongTypes) {
   for (const char* body :
-       {"", "{", "[]", R"({"stream":"yes"})", R"({"max_tokens":-1})", R"({"max_tokens":1.5})",
+       {"", "{", "[]", R"({"stream":[true]})", R"({"max_tokens":-1})", R"({"max_tokens":1.5})",
         R"({"model":3})", R"({"max_tokens":1000001})", R"({"model":"m"} x)"}) {
     EXPECT_FALSE(ParseCompletionRequest(body)) << body;
   }

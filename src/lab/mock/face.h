@@ -10,6 +10,7 @@
 
 #include "io/http/server_connection.h"
 #include "lab/mock/engine_ranks.h"
+#include "lab/mock/engine_words.h"
 #include "lab/mock/mock_options.h"
 #include "metrics/exposition.h"
 
@@ -18,7 +19,8 @@ namespace fathom {
 struct PageRequest {
   std::string_view method;
   std::string_view path;
-  std::string_view body;
+  std::string_view content_type = {};
+  std::string_view body = {};
 
   bool Is(std::string_view m, std::string_view p) const { return method == m && path == p; }
 };
@@ -42,12 +44,18 @@ std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& 
 std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& options,
                                  EngineRanks* ranks);
 
+// The method that a page of an engine is asked for with; empty: it has no such page.
+std::string_view MethodOfPage(MockedEngine engine, std::string_view path);
+
 // What the faces share.
 //
+// vLLM names the models that there are.
+Refusal UnknownModel(const MockOptions& options, std::string_view model);
 // What the pages say a rank's blocks have, in tokens; 0: nothing.
 uint32_t ReportedBlockSize(const MockOptions& options, const EngineDriver& rank);
-Answer TokenizePage(std::string_view body, const MockOptions& options);
-Answer DetokenizePage(std::string_view body, std::string_view text_key, const MockOptions& options);
+Answer TokenizePage(const PageRequest& request, const MockOptions& options);
+Answer DetokenizePage(const PageRequest& request, std::string_view text_key,
+                      const MockOptions& options);
 Answer MetricsAnswer(const Exposition& exposition);
 // Whether prefixes are cached, where the pages tell it. `always`: also of an engine that never did
 // otherwise.

@@ -1,11 +1,15 @@
 // A stand-in for an LLM engine: answers the OpenAI routes with text that names the speaker, either
 // out of a simulated engine or at the pace it is told, with the faults it is told.
 //
-//   POST /v1/chat/completions, /v1/completions (streamed or not), /v1/responses, /v1/embeddings;
-//   POST /v1/<anything else> echoes the path, the body's length and its checksum.
+//   POST /v1/chat/completions, /v1/completions (streamed or not), /v1/responses, /v1/messages,
+//   /v1/messages/count_tokens, /v1/embeddings;
+//   POST to what other kinds of models have (/v1/score, /v1/rerank, /v1/classify, /v1/pooling,
+//   /v1/audio..., /v1/images...) echoes the path, the body's length and its checksum.
 //   GET  /health, /health_generate, /v1/models, /version, /mock/stats (MockCounts)
 //   GET, POST /mock/faults (fault_page.h)
 //   and the pages of the engine that it imitates (face.h)
+//
+// It refuses what the engine refuses, in its words (engine_words.h).
 //
 // Only completions of texts and chats are simulated; everything else is paced. Answers to POST
 // /v1/* carry x-mock-request-id and x-mock-traceparent with what was received.
@@ -72,6 +76,7 @@ class MockEngine final : public HttpHandler {
   Answer ChangeFaults(std::string_view body);
   std::optional<Answer> FacePage(const PageRequest& request);
   bool HasPostPage(std::string_view path) const;
+  Answer NoSuchPage(const PageRequest& request) const;
   Answer HealthPage() const;
   bool Authorized(const RequestHead& head) const;
   Fate Draw();
@@ -82,11 +87,16 @@ class MockEngine final : public HttpHandler {
   Task<Outcome> AnswerModelCall(Visit& visit);
   Task<Outcome> Generate(Visit& visit);
 
+  // Reads the members, and says what the engine has against the form of the request.
+  std::optional<Answer> ReadForm(Visit& visit) const;
+  // What the engine has against what the request asks for.
+  std::optional<Answer> CheckRequest(Visit& visit);
+  Answer Refused(const Visit& visit, const Error& error) const;
   Result<void> Prepare(Visit& visit);
   // Of completions: counts them by their form, and tokenizes them where that matters.
   Result<void> ReadPrompts(Visit& visit);
   bool Simulates(const Visit& visit) const;
-  bool Serves(std::string_view model) const;
+  bool Serves(MockRoute route, std::string_view model) const;
   std::string MakeId(std::string_view prefix, const RequestHead& head);
   void Count(Outcome outcome);
 

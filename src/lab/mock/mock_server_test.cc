@@ -35,9 +35,10 @@ TEST_F(MockServerTest, AnswersAChatInOnePiece) {
 TEST_F(MockServerTest, StreamsRoleTokensUsageAndDone) {
   options_.tokens = 2;
   Start();
-  const auto answer =
-      Post(kChatPath, R"({"stream":true,"stream_options":{"include_usage":true},"messages":[]})",
-           {{"x-request-id", "r1"}});
+  const auto answer = Post(
+      kChatPath,
+      R"({"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"a"}]})",
+      {{"x-request-id", "r1"}});
   ASSERT_TRUE(answer) << answer.error().what;
   EXPECT_THAT(answer->body, StartsWith("data: {\"id\":\"chatcmpl-r1\""));
   EXPECT_THAT(answer->body, HasSubstr(R"("delta":{"role":"assistant","content":""})"));
@@ -55,7 +56,8 @@ TEST_F(MockServerTest, StreamsUnderTheHeadThatVllmSendsAndTellsWhatItReceived) {
   const Endpoint endpoint{*Url::Parse(server_->url()), nullptr};
   const std::string request =
       "POST /v1/completions HTTP/1.1\r\nhost: m\r\nx-request-id: r1\r\ntraceparent: 00-ab-cd-01\r\n"
-      "content-length: 15\r\n\r\n{\"stream\":true}";
+      "content-type: application/json\r\ncontent-length: 28\r\n\r\n"
+      R"({"stream":true,"prompt":"a"})";
   const std::string head =
       RunToEnd(loop, [&] { return ReadHead(loop, resolver, endpoint, request); });
   EXPECT_THAT(head, StartsWith("HTTP/1.1 200 OK\r\n"));
@@ -92,11 +94,12 @@ TEST_F(MockServerTest, AnswersItsOtherRoutes) {
 
 TEST_F(MockServerTest, RefusesUnknownModelsAndBadJson) {
   Start();
-  const auto unknown = Post(kChatPath, R"({"model":"gpt-9","messages":[]})");
+  const auto unknown =
+      Post(kChatPath, R"({"model":"gpt-9","messages":[{"role":"user","content":"a"}]})");
   EXPECT_EQ(unknown->status, 404);
   EXPECT_EQ(unknown->body,
-            R"({"error":{"message":"The model `gpt-9` does not exist.","type":"NotFoundError",)"
-            R"("param":"model","code":404}})");
+            R"({"error":{"message":"The model `gpt-9` does not exist. Valid aliases: mock-model.",)"
+            R"("type":"NotFoundError","param":"model","code":404}})");
   EXPECT_EQ(Post(kChatPath, "{")->status, 400);
   EXPECT_EQ(Stat("failed"), 2u);
 }
@@ -107,21 +110,27 @@ TEST_F(MockServerTest, AsksForItsKey) {
   Start();
   EXPECT_EQ(Get("/v1/models")->status, 401);
   EXPECT_EQ(Get("/health")->status, 200);
-  EXPECT_EQ(Post(kChatPath, "{}")->status, 401);
-  EXPECT_EQ(Post(kChatPath, "{}", {{"authorization", "Bearer wrong"}})->status, 401);
-  EXPECT_EQ(Post(kChatPath, "{}", {{"authorization", "Bearer secret"}})->status, 200);
+  EXPECT_EQ(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})")->status, 401);
+  EXPECT_EQ(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})",
+                 {{"authorization", "Bearer wrong"}})
+                ->status,
+            401);
+  EXPECT_EQ(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})",
+                 {{"authorization", "Bearer secret"}})
+                ->status,
+            200);
 }
 
 TEST_F(MockServerTest, FailsWhenToldTo) {
   options_.fail_rate = 1;
   Start();
-  EXPECT_EQ(Post(kChatPath, "{}")->status, 500);
+  EXPECT_EQ(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})")->status, 500);
 }
 
 TEST_F(MockServerTest, IsBusyWhenToldToButHealthy) {
   options_.busy = true;
   Start();
-  const auto answer = Post(kChatPath, "{}");
+  const auto answer = Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})");
   EXPECT_EQ(answer->status, 503);
   EXPECT_THAT(answer->body, HasSubstr("The engine is currently busy"));
   EXPECT_EQ(Get("/health")->status, 200);
@@ -130,11 +139,13 @@ TEST_F(MockServerTest, IsBusyWhenToldToButHealthy) {
 TEST_F(MockServerTest, AbortsWithoutTokensWhenDraining) {
   options_.drain_abort = true;
   Start();
-  const auto whole = Post(kChatPath, R"({"max_tokens":5})");
+  const auto whole =
+      Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}],"max_tokens":5})");
   EXPECT_EQ(whole->status, 200);
   EXPECT_THAT(whole->body, HasSubstr(R"("content":""},"logprobs":null,"finish_reason":"abort")"));
   EXPECT_THAT(whole->body, HasSubstr(R"("completion_tokens":0)"));
-  const auto stream = Post(kChatPath, R"({"max_tokens":5,"stream":true})");
+  const auto stream = Post(
+      kChatPath, R"({"messages":[{"role":"user","content":"a"}],"max_tokens":5,"stream":true})");
   EXPECT_THAT(stream->body, HasSubstr(R"("content":""},"logprobs":null,"finish_reason":"abort")"));
   EXPECT_THAT(stream->body, EndsWith("data: [DONE]\n\n"));
 }
@@ -142,18 +153,23 @@ TEST_F(MockServerTest, AbortsWithoutTokensWhenDraining) {
 TEST_F(MockServerTest, DiesInTheMiddleOfAStream) {
   options_.die_after_tokens = 2;
   Start();
-  const auto cut = Post(kChatPath, R"({"max_tokens":5,"stream":true})");
+  const auto cut = Post(
+      kChatPath, R"({"messages":[{"role":"user","content":"a"}],"max_tokens":5,"stream":true})");
   ASSERT_FALSE(cut);
   EXPECT_THAT(cut.error().what, StartsWith("receive"));
-  EXPECT_FALSE(Post(kChatPath, R"({"max_tokens":5})"));
-  EXPECT_EQ(Post(kChatPath, R"({"max_tokens":2,"stream":true})")->status, 200);
+  EXPECT_FALSE(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}],"max_tokens":5})"));
+  EXPECT_EQ(Post(kChatPath,
+                 R"({"messages":[{"role":"user","content":"a"}],"max_tokens":2,"stream":true})")
+                ->status,
+            200);
   EXPECT_EQ(Stat("failed"), 2u);
 }
 
 TEST_F(MockServerTest, HangsUntilTheClientLeavesAndCountsIt) {
   options_.hang_rate = 1;
   Start();
-  EXPECT_FALSE(Post(kChatPath, "{}", {}, milliseconds(30)));
+  EXPECT_FALSE(
+      Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}]})", {}, milliseconds(30)));
   Await([&] { return Stat("cancelled") == 1; });
   EXPECT_EQ(Stat("in_flight"), 0u);
 }
@@ -161,14 +177,16 @@ TEST_F(MockServerTest, HangsUntilTheClientLeavesAndCountsIt) {
 TEST_F(MockServerTest, StopsGeneratingWhenTheClientLeaves) {
   options_.token_interval = std::chrono::hours(1);
   Start();
-  EXPECT_FALSE(Post(kChatPath, R"({"stream":true})", {}, milliseconds(30)));
+  EXPECT_FALSE(Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}],"stream":true})", {},
+                    milliseconds(30)));
   Await([&] { return Stat("cancelled") == 1; });
   EXPECT_EQ(Stat("in_flight"), 0u);
 }
 
 TEST_F(MockServerTest, StallsWhenTheRequestSaysSo) {
   Start();
-  const auto body = R"({"stream":true,"mock_stall_after":2})";
+  const auto body =
+      R"({"messages":[{"role":"user","content":"a"}],"stream":true,"mock_stall_after":2})";
   const auto answer = Post(kChatPath, body, {}, milliseconds(100));
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().what, HasSubstr("timed out"));
@@ -176,7 +194,8 @@ TEST_F(MockServerTest, StallsWhenTheRequestSaysSo) {
 
 TEST_F(MockServerTest, WritesAnswersOfAnyLength) {
   Start();
-  const auto answer = Post(kChatPath, R"({"mock_answer_bytes":1000003})");
+  const auto answer = Post(
+      kChatPath, R"({"messages":[{"role":"user","content":"a"}],"mock_answer_bytes":1000003})");
   ASSERT_TRUE(answer) << answer.error().what;
   const auto json = Json::Parse(answer->body);
   ASSERT_TRUE(json);
@@ -189,7 +208,10 @@ TEST_F(MockServerTest, StopsWhileStreamsAreOpen) {
   Start(2);
   std::vector<std::thread> clients;
   for (int i = 0; i < 4; ++i) {
-    clients.emplace_back([&] { EXPECT_FALSE(Post(kChatPath, R"({"stream":true})")); });
+    clients.emplace_back([&] {
+      EXPECT_FALSE(
+          Post(kChatPath, R"({"messages":[{"role":"user","content":"a"}],"stream":true})"));
+    });
   }
   Await([&] { return server_->counts().in_flight == 4; });
   server_->Stop();

@@ -25,10 +25,10 @@ std::string_view Block() {
 }  // namespace
 
 Task<Outcome> PacedService::Serve(Visit& visit) {
-  const bool response = visit.path == "/v1/responses";
-  auto answering = visit.request.stream && !response         ? AnswerStream(visit)
-                   : visit.request.answer_bytes && !response ? AnswerAtLength(visit)
-                                                             : AnswerWhole(visit);
+  const bool completion = visit.route == MockRoute::kCompletions || visit.route == MockRoute::kChat;
+  auto answering = visit.request.stream && completion         ? AnswerStream(visit)
+                   : visit.request.answer_bytes && completion ? AnswerAtLength(visit)
+                                                              : AnswerWhole(visit);
   const Outcome outcome = co_await answering;
   co_return outcome;
 }
@@ -69,17 +69,30 @@ Task<Outcome> PacedService::AnswerWhole(Visit& visit) {
     visit.finish_reason = "abort";
   }
   const std::string text = speaker_.Tokens(visit.tokens);
-  std::string body;
-  if (visit.path == "/v1/responses") {
-    body = ResponsePage(visit.identity, visit.request, text, visit.tokens, visit.finish_reason);
-  } else {
-    const AnswerEnvelope envelope = MakeEnvelope(visit.identity, visit.finish_reason,
-                                                 visit.request.prompt_tokens, visit.tokens);
-    body = envelope.before + text + envelope.after;
-  }
-  auto finishing = Finish(visit, JsonAnswer(200, std::move(body)));
+  auto finishing = Finish(visit, WholeAnswer(visit, text));
   const Outcome outcome = co_await finishing;
   co_return outcome;
+}
+
+// In the API's shape; an Anthropic stream comes in one piece.
+Answer PacedService::WholeAnswer(const Visit& visit, std::string_view text) {
+  const CompletionRequest& request = visit.request;
+  if (visit.route == MockRoute::kResponses) {
+    return JsonAnswer(
+        200, ResponsePage(visit.identity, request, text, visit.tokens, visit.finish_reason));
+  }
+  if (visit.route == MockRoute::kMessages && request.stream) {
+    return {
+        .content_type = "text/event-stream; charset=utf-8",
+        .body = MessageEvents(visit.identity, request, text, visit.tokens, visit.finish_reason)};
+  }
+  if (visit.route == MockRoute::kMessages) {
+    return JsonAnswer(
+        200, MessagePage(visit.identity, request, text, visit.tokens, visit.finish_reason));
+  }
+  const AnswerEnvelope envelope =
+      MakeEnvelope(visit.identity, visit.finish_reason, request.prompt_tokens, visit.tokens);
+  return JsonAnswer(200, fmt::format("{}{}{}", envelope.before, text, envelope.after));
 }
 
 // Writes mock_answer_bytes of text without ever holding them.

@@ -49,6 +49,11 @@ void AppendEmbedding(JsonWriter& w, int64_t index, std::string_view input) {
   w.EndArray().EndObject();
 }
 
+// vLLM has no name for an abort in this API.
+std::string_view StopReason(std::string_view finish_reason) {
+  return finish_reason == "abort" ? "null" : R"("max_tokens")";
+}
+
 }  // namespace
 
 std::string ModelsPage(const MockOptions& options, int64_t created) {
@@ -134,6 +139,48 @@ std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest
   w.Key("input_tokens").Unsigned(request.prompt_tokens).Key("output_tokens").Unsigned(tokens);
   w.Key("total_tokens").Unsigned(request.prompt_tokens + tokens).EndObject().EndObject();
   return w.Take();
+}
+
+std::string MessagePage(const AnswerIdentity& identity, const CompletionRequest& request,
+                        std::string_view escaped_text, uint64_t tokens,
+                        std::string_view finish_reason) {
+  JsonWriter w;
+  w.BeginObject().Key("id").String(identity.id).Key("type").String("message");
+  w.Key("role").String("assistant").Key("content").BeginArray().BeginObject();
+  w.Key("type").String("text").Key("text").Raw(fmt::format("\"{}\"", escaped_text));
+  w.EndObject().EndArray().Key("model").String(identity.model);
+  w.Key("stop_reason").Raw(StopReason(finish_reason)).Key("usage").BeginObject();
+  w.Key("input_tokens").Unsigned(request.prompt_tokens).Key("output_tokens").Unsigned(tokens);
+  w.EndObject().EndObject();
+  return w.Take();
+}
+
+std::string MessageEvents(const AnswerIdentity& identity, const CompletionRequest& request,
+                          std::string_view escaped_text, uint64_t tokens,
+                          std::string_view finish_reason) {
+  JsonWriter start;
+  start.BeginObject().Key("type").String("message_start").Key("message").BeginObject();
+  start.Key("id").String(identity.id).Key("type").String("message").Key("role").String("assistant");
+  start.Key("content").BeginArray().EndArray().Key("model").String(identity.model);
+  start.Key("usage").BeginObject().Key("input_tokens").Unsigned(request.prompt_tokens);
+  start.Key("output_tokens").Int(0).EndObject().EndObject().EndObject();
+  std::string out;
+  const auto add = [&](std::string_view name, std::string_view data) {
+    out.append("event: ").append(name).append("\ndata: ").append(data).append("\n\n");
+  };
+  add("message_start", start.text());
+  add("content_block_start",
+      R"({"type":"content_block_start","content_block":{"type":"text","text":""},"index":0})");
+  add("content_block_delta",
+      fmt::format(R"({{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{}"}},)"
+                  R"("index":0}})",
+                  escaped_text));
+  add("content_block_stop", R"({"type":"content_block_stop","index":0})");
+  add("message_delta", fmt::format(R"({{"type":"message_delta","delta":{{"stop_reason":{}}},)"
+                                   R"("usage":{{"input_tokens":{},"output_tokens":{}}}}})",
+                                   StopReason(finish_reason), request.prompt_tokens, tokens));
+  add("message_stop", R"({"type":"message_stop"})");
+  return out;
 }
 
 std::string EchoPage(std::string_view path, std::string_view body) {

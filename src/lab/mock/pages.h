@@ -24,6 +24,14 @@ std::string ResponsePage(const AnswerIdentity& identity, const CompletionRequest
                          std::string_view escaped_text, uint64_t tokens,
                          std::string_view finish_reason);
 
+// Anthropic's answer, whole or as the events of a stream. One that is aborted has no stop_reason.
+std::string MessagePage(const AnswerIdentity& identity, const CompletionRequest& request,
+                        std::string_view escaped_text, uint64_t tokens,
+                        std::string_view finish_reason);
+std::string MessageEvents(const AnswerIdentity& identity, const CompletionRequest& request,
+                          std::string_view escaped_text, uint64_t tokens,
+                          std::string_view finish_reason);
+
 // Proof of what came in: the path, the body's length and its XXH3-64.
 std::string EchoPage(std::string_view path, std::string_view body);
 

@@ -174,9 +174,11 @@ Answer FlushCache(EngineRanks& ranks) {
 std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& options,
                                  EngineRanks* ranks) {
   if (request.Is("POST", "/tokenize") || request.Is("POST", "/v1/tokenize")) {
-    return TokenizePage(request.body, options);
+    return TokenizePage(request, options);
   }
-  if (request.Is("POST", "/detokenize")) return DetokenizePage(request.body, "text", options);
+  if (request.Is("POST", "/detokenize") || request.Is("POST", "/v1/detokenize")) {
+    return DetokenizePage(request, "text", options);
+  }
   if (request.Is("GET", "/model_info") || request.Is("GET", "/get_model_info")) {
     return JsonAnswer(200, ModelInfo(options));
   }

@@ -15,8 +15,14 @@ namespace {
 constexpr size_t kMostSequences = 4096;  // of one request
 constexpr std::string_view kStreamEnd = "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
 
-std::unexpected<Answer> BadRequest(std::string_view message, std::string_view param = {}) {
-  return std::unexpected(ErrorAnswer(400, "BadRequestError", message, param));
+// SGLang has its own name for what its own code refuses.
+std::unexpected<Answer> BadRequest(MockedEngine engine, MockRoute route, std::string message,
+                                   std::string_view param = {}) {
+  const bool sglang = engine == MockedEngine::kSglang;
+  return std::unexpected(RefusalAnswer(engine, route,
+                                       {.type = sglang ? "BadRequest" : "BadRequestError",
+                                        .message = std::move(message),
+                                        .param = param}));
 }
 
 std::optional<int64_t> ParseInteger(std::string_view text) {
@@ -70,51 +76,77 @@ std::expected<size_t, Answer> SimulatedService::RankFor(const Visit& visit) cons
   if (const Header* given = visit.connection.head().headers.Find("x-data-parallel-rank")) {
     wanted = ParseInteger(given->value);
     if (!wanted && options_.engine == MockedEngine::kSglang) {
-      return BadRequest(fmt::format("Invalid X-Data-Parallel-Rank header: {}", given->value));
+      return Refused(visit, fmt::format("Invalid X-Data-Parallel-Rank header: {}", given->value));
     }
   }
   if (!wanted) return ranks_.LeastLoaded();
   if (*wanted >= 0 && static_cast<uint64_t>(*wanted) < ranks_.size()) {
     return static_cast<size_t>(*wanted);
   }
-  return BadRequest(
-      fmt::format("data_parallel_rank {} is out of range [0, {}).", *wanted, ranks_.size()));
+  return Refused(
+      visit, fmt::format("data_parallel_rank {} is out of range [0, {}).", *wanted, ranks_.size()));
+}
+
+std::unexpected<Answer> SimulatedService::Refused(const Visit& visit, std::string message,
+                                                  std::string_view param) const {
+  return BadRequest(options_.engine, visit.route, std::move(message), param);
 }
 
 std::expected<void, Answer> SimulatedService::CheckLengths(const Call& call) const {
-  const uint64_t most = MaxModelLength(options_);
   const CompletionRequest& request = call.visit.request;
   if (call.prompts.empty() || call.prompts.size() * request.choices > kMostSequences) {
-    return BadRequest(fmt::format("between 1 and {} sequences can be asked for", kMostSequences));
-  }
-  if (request.max_tokens && *request.max_tokens < 1) {
-    return BadRequest(fmt::format("max_tokens must be at least 1, got {}.", *request.max_tokens),
-                      "max_tokens");
+    return Refused(call.visit,
+                   fmt::format("between 1 and {} sequences can be asked for", kMostSequences));
   }
   for (const auto& prompt : call.prompts) {
-    if (prompt.empty()) return BadRequest("The decoder prompt cannot be empty", "prompt");
-    const uint64_t input = prompt.size();
-    const std::string end = fmt::format(" (parameter=input_tokens, value={})", input);
-    if (input >= most) {
-      return BadRequest(
-          fmt::format("This model's maximum context length is {} tokens. However, your prompt "
-                      "contains {} input tokens, which exceeds this limit even without any output "
-                      "tokens. Please reduce the length of the input prompt.{}",
-                      most, input, end),
-          "input_tokens");
-    }
-    const uint64_t output = request.max_tokens.value_or(1);
-    if (input + output > most) {
-      return BadRequest(
-          fmt::format("This model's maximum context length is {} tokens. However, you requested {} "
-                      "output tokens and your prompt contains {} input tokens, for a total of {} "
-                      "tokens. Please reduce the length of the input prompt or the number of "
-                      "requested output tokens.{}",
-                      most, output, input, input + output, end),
-          "input_tokens");
-    }
+    if (prompt.empty()) return Refused(call.visit, "The decoder prompt cannot be empty");
+    const auto checked = options_.engine == MockedEngine::kSglang
+                             ? CheckSglangLength(call, prompt.size())
+                             : CheckVllmLength(call, prompt.size());
+    if (!checked) return checked;
   }
   return {};
+}
+
+// The answer may take what the prompt leaves, if that is anything.
+std::expected<void, Answer> SimulatedService::CheckVllmLength(const Call& call,
+                                                              uint64_t input) const {
+  const uint64_t most = MaxModelLength(options_);
+  if (input > most) {
+    return Refused(
+        call.visit,
+        fmt::format("This model's maximum context length is {0} tokens. However, your prompt "
+                    "contains {1} input tokens, which exceeds this limit even without any output "
+                    "tokens. Please reduce the length of the input prompt. "
+                    "(parameter=input_tokens, value={1})",
+                    most, input),
+        "input_tokens");
+  }
+  if (input == most) {
+    return Refused(call.visit,
+                   "max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)",
+                   "max_tokens");
+  }
+  return {};
+}
+
+std::expected<void, Answer> SimulatedService::CheckSglangLength(const Call& call,
+                                                                uint64_t input) const {
+  const uint64_t most = MaxModelLength(options_);
+  if (input >= most) {
+    return Refused(call.visit, fmt::format("The input ({} tokens) is longer than the model's "
+                                           "context length ({} tokens).",
+                                           input, most));
+  }
+  const uint64_t output = call.visit.request.max_tokens.value_or(0);
+  if (input + output <= most) return {};
+  return Refused(
+      call.visit,
+      fmt::format("Requested token count exceeds the model's maximum context length of {} tokens. "
+                  "You requested a total of {} tokens: {} tokens from the input messages and {} "
+                  "tokens for the completion. Please reduce the number of tokens in the input "
+                  "messages or the completion to fit within the limit.",
+                  most, input + output, input, output));
 }
 
 Result<EngineRequest> SimulatedService::RequestFor(const Call& call, const Choice& choice,
@@ -142,9 +174,9 @@ std::expected<void, Answer> SimulatedService::Submit(Call& call, Ticket& ticket)
   for (size_t i = 0; i < call.choices.size(); ++i) {
     const size_t copy = i % call.visit.request.choices;
     auto request = RequestFor(call, call.choices[i], copy);
-    if (!request) return BadRequest(request.error().what);
+    if (!request) return Refused(call.visit, request.error().what);
     const auto submitted = ticket.Submit(*std::move(request));
-    if (!submitted) return BadRequest(submitted.error().what);
+    if (!submitted) return Refused(call.visit, submitted.error().what);
   }
   return {};
 }

@@ -42,6 +42,10 @@ class SimulatedService {
   std::expected<Call, Answer> Admit(Visit& visit) const;
   std::expected<size_t, Answer> RankFor(const Visit& visit) const;
   std::expected<void, Answer> CheckLengths(const Call& call) const;
+  std::expected<void, Answer> CheckVllmLength(const Call& call, uint64_t input) const;
+  std::expected<void, Answer> CheckSglangLength(const Call& call, uint64_t input) const;
+  std::unexpected<Answer> Refused(const Visit& visit, std::string message,
+                                  std::string_view param = {}) const;
   std::expected<void, Answer> Submit(Call& call, Ticket& ticket) const;
   Result<EngineRequest> RequestFor(const Call& call, const Choice& choice, size_t copy) const;
 

@@ -50,7 +50,9 @@ void AppendHead(std::string& out, const Visit& visit, std::string_view content_t
 }
 
 Task<Outcome> Finish(Visit& visit, Answer answer) {
-  answer.headers = Reflections(visit.connection.head());
+  for (auto& header : Reflections(visit.connection.head())) {
+    answer.headers.push_back(std::move(header));
+  }
   auto responding = visit.connection.Respond(answer);
   const bool sent = co_await responding;
   if (!sent) co_return Outcome::kCancelled;

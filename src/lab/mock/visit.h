@@ -8,8 +8,10 @@
 
 #include "io/http/server_connection.h"
 #include "io/net/task.h"
+#include "lab/mock/body_form.h"
 #include "lab/mock/completion_answer.h"
 #include "lab/mock/completion_request.h"
+#include "lab/mock/engine_words.h"
 #include "lab/mock/presence.h"
 #include "text/tokens/token.h"
 
@@ -22,7 +24,9 @@ struct Visit {
   ServerConnection& connection;
   Presence& presence;
   std::string_view path;
+  MockRoute route = MockRoute::kOther;
   std::string_view body = {};
+  BodyMembers members = {};
   CompletionRequest request = {};
   std::vector<std::vector<TokenId>> prompts = {};  // where somebody wants to know them
   AnswerIdentity identity = {};

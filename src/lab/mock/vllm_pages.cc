@@ -140,8 +140,8 @@ std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
 
 std::optional<Answer> VllmPage(const PageRequest& request, const MockOptions& options,
                                EngineRanks* ranks) {
-  if (request.Is("POST", "/tokenize")) return TokenizePage(request.body, options);
-  if (request.Is("POST", "/detokenize")) return DetokenizePage(request.body, "prompt", options);
+  if (request.Is("POST", "/tokenize")) return TokenizePage(request, options);
+  if (request.Is("POST", "/detokenize")) return DetokenizePage(request, "prompt", options);
   if (request.Is("GET", "/load")) return JsonAnswer(200, R"({"server_load":0})");
   if (request.Is("GET", "/ping")) return Answer{.content_type = "", .body = {}, .headers = {}};
   if (ranks == nullptr) return std::nullopt;

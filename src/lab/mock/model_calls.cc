@@ -1,0 +1,263 @@
+// What a mock engine does with POST /v1/*.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "lab/mock/mock_engine.h"
+#include "lab/mock/pages.h"
+#include "lab/mock/prompt.h"
+#include "lab/mock/request_limits.h"
+
+namespace fathom {
+namespace {
+
+constexpr std::string_view kBusy =
+    "The engine is currently busy and cannot accept the request. Please retry later or send it to "
+    "a different instance.";
+
+int64_t SecondsNow() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// What a model that generates text does not have, and other kinds of models do.
+bool IsEchoed(std::string_view path) {
+  static constexpr std::array<std::string_view, 6> kOthers = {
+      "/v1/score", "/v1/rerank", "/v1/classify", "/v1/pooling", "/v1/audio", "/v1/images"};
+  return std::ranges::any_of(kOthers, [&](std::string_view begin) {
+    return path == begin || (path.starts_with(begin) && path[begin.size()] == '/');
+  });
+}
+
+std::string_view IdPrefix(MockedEngine engine, MockRoute route) {
+  switch (route) {
+    case MockRoute::kChat:
+      return "chatcmpl-";
+    case MockRoute::kCompletions:
+      return "cmpl-";
+    case MockRoute::kEmbeddings:
+      return "embd-";
+    case MockRoute::kMessages:
+    case MockRoute::kCountTokens:
+      return engine == MockedEngine::kVllm ? "chatcmpl-" : "msg_";
+    case MockRoute::kResponses:
+    case MockRoute::kTokenize:
+    case MockRoute::kDetokenize:
+    case MockRoute::kOther:
+      break;
+  }
+  return "resp_";
+}
+
+void CountOne(std::atomic<uint64_t>& n) { n.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace
+
+MockEngine::Fate MockEngine::Draw() {
+  if (options_.fail_rate > 0 && dice_.Unit() < options_.fail_rate) return Fate::kFail;
+  if (options_.hang_rate > 0 && dice_.Unit() < options_.hang_rate) return Fate::kHang;
+  return Fate::kFine;
+}
+
+void MockEngine::Count(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kCompleted:
+      CountOne(counts_.completed);
+      break;
+    case Outcome::kFailed:
+      CountOne(counts_.failed);
+      break;
+    case Outcome::kCancelled:
+      CountOne(counts_.cancelled);
+      break;
+  }
+  counts_.in_flight.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Task<void> MockEngine::ServePost(ServerConnection& connection, std::string_view path) {
+  CountOne(counts_.requests);
+  CountOne(counts_.in_flight);
+  Presence presence(connection.socket());
+  present_.insert(&presence);
+  auto answering = ReadAndAnswer(connection, presence, path);
+  const Outcome outcome = co_await answering;
+  present_.erase(&presence);
+  if (outcome == Outcome::kCancelled) connection.CloseAfterwards();
+  Count(outcome);
+}
+
+Task<Outcome> MockEngine::ReadAndAnswer(ServerConnection& connection, Presence& presence,
+                                        std::string_view path) {
+  Visit visit{.connection = connection, .presence = presence, .path = path};
+  visit.route = RouteOf(options_.engine, path);
+  visit.started = loop_.now();
+  auto reading = connection.ReadBody();
+  const auto body = co_await reading;
+  if (!body && body.error().status == 0) co_return Outcome::kCancelled;
+  Answer answer;
+  if (!body) {
+    answer = Refuse(body.error());
+  } else if (!Authorized(connection.head())) {
+    answer = JsonAnswer(401, R"({"error":"Unauthorized"})");
+  } else if (visit.body = *body; auto refused = ReadForm(visit)) {
+    answer = *std::move(refused);
+  } else if (options_.busy) {
+    answer = RefusalAnswer(
+        options_.engine, visit.route,
+        {.status = 503, .type = "ServiceUnavailableError", .message = std::string(kBusy)});
+  } else {
+    auto answering = AnswerModelCall(visit);
+    const Outcome outcome = co_await answering;
+    co_return outcome;
+  }
+  auto finishing = Finish(visit, std::move(answer));
+  const Outcome outcome = co_await finishing;
+  co_return outcome;
+}
+
+Task<Outcome> MockEngine::AnswerModelCall(Visit& visit) {
+  const Fate fate = Draw();
+  if (fate == Fate::kHang) {
+    auto hanging = FallSilent(visit);
+    const Outcome outcome = co_await hanging;
+    co_return outcome;
+  }
+  Answer answer;
+  if (fate == Fate::kFail) {
+    answer =
+        RefusalAnswer(options_.engine, visit.route,
+                      {.status = 500, .type = "InternalServerError", .message = "mock failure"});
+  } else if (visit.route == MockRoute::kOther) {
+    answer = IsEchoed(visit.path) ? JsonAnswer(200, EchoPage(visit.path, visit.body))
+                                  : NoSuchPage({.method = "POST", .path = visit.path});
+  } else if (auto refused = CheckRequest(visit)) {
+    answer = *std::move(refused);
+  } else if (visit.route == MockRoute::kEmbeddings) {
+    answer = JsonAnswer(200, EmbeddingsPage(visit.identity, visit.request));
+  } else if (visit.route == MockRoute::kCountTokens) {
+    answer = JsonAnswer(200, fmt::format(R"({{"input_tokens":{}}})", visit.request.prompt_tokens));
+  } else if (const auto read = ReadPrompts(visit); !read) {
+    answer = Refused(visit, read.error());
+  } else {
+    auto generating = Generate(visit);
+    const Outcome outcome = co_await generating;
+    co_return outcome;
+  }
+  auto finishing = Finish(visit, std::move(answer));
+  const Outcome outcome = co_await finishing;
+  co_return outcome;
+}
+
+Task<Outcome> MockEngine::Generate(Visit& visit) {
+  auto answering = Simulates(visit) ? simulated_->Serve(visit) : paced_.Serve(visit);
+  const Outcome outcome = co_await answering;
+  co_return outcome;
+}
+
+// What has no tokens, or none of an engine's, needs no engine.
+bool MockEngine::Simulates(const Visit& visit) const {
+  return simulated_ && !visit.aborted && !visit.request.answer_bytes &&
+         (visit.route == MockRoute::kCompletions || visit.route == MockRoute::kChat);
+}
+
+std::optional<Answer> MockEngine::ReadForm(Visit& visit) const {
+  if (visit.route == MockRoute::kOther) return std::nullopt;
+  const Header* const type = visit.connection.head().headers.Find(HeaderName::kContentType);
+  if (type == nullptr || !IsJsonType(type->value)) {
+    return MediaTypeAnswer(options_.engine, visit.route);
+  }
+  auto members = ReadMembers(options_.engine, visit.route, visit.body);
+  if (!members) return std::move(members).error();
+  visit.members = *std::move(members);
+  if (const auto refused = CheckSettings(options_.engine, visit.route, visit.members)) {
+    return RefusalAnswer(options_.engine, visit.route, *refused);
+  }
+  return CheckForm(options_.engine, visit.route, visit.members, visit.body);
+}
+
+Answer MockEngine::Refused(const Visit& visit, const Error& error) const {
+  return RefusalAnswer(options_.engine, visit.route, {.message = error.what});
+}
+
+std::optional<Answer> MockEngine::CheckRequest(Visit& visit) {
+  const std::string model = JsonText(MemberNamed(visit.members, "model")).value_or("");
+  if (!model.empty() && !Serves(visit.route, model)) {
+    return RefusalAnswer(options_.engine, visit.route, UnknownModel(options_, model));
+  }
+  if (const auto refused =
+          CheckLimits(options_.engine, visit.route, visit.members, MaxModelLength(options_))) {
+    return RefusalAnswer(options_.engine, visit.route, *refused);
+  }
+  if (const auto prepared = Prepare(visit); !prepared) return Refused(visit, prepared.error());
+  return std::nullopt;
+}
+
+// Fills in what follows from the body.
+Result<void> MockEngine::Prepare(Visit& visit) {
+  TRY(visit.request, ParseCompletionRequest(visit.members));
+  const RequestHead& head = visit.connection.head();
+  visit.identity.chat = visit.route == MockRoute::kChat;
+  visit.identity.id = MakeId(IdPrefix(options_.engine, visit.route), head);
+  visit.identity.created = SecondsNow();
+  visit.identity.model = visit.request.model.empty() && !options_.models.empty()
+                             ? options_.models.front()
+                             : visit.request.model;
+  visit.tokens = visit.request.max_tokens.value_or(options_.tokens);
+  visit.finish_reason = visit.request.max_tokens ? "length" : "stop";
+  if (options_.abort_after_tokens > 0 && options_.abort_after_tokens < visit.tokens) {
+    visit.tokens = options_.abort_after_tokens;
+    visit.finish_reason = "abort";
+  }
+  visit.aborted = options_.drain_abort;
+  if (visit.aborted) {
+    visit.tokens = 0;
+    visit.finish_reason = "abort";
+  }
+  return {};
+}
+
+Result<void> MockEngine::ReadPrompts(Visit& visit) {
+  const bool chat = visit.identity.chat;
+  if (!chat && visit.route != MockRoute::kCompletions) return {};
+  const PromptForm form = FormOf(visit.request, chat, options_.engine);
+  switch (form) {
+    case PromptForm::kIds:
+      CountOne(counts_.ids_prompts);
+      break;
+    case PromptForm::kText:
+      CountOne(counts_.text_prompts);
+      break;
+    case PromptForm::kChat:
+      CountOne(counts_.chat_prompts);
+      break;
+  }
+  if (!Simulates(visit) && options_.language_model == nullptr) return {};
+  TRY(visit.prompts, PromptsOf(visit.request, chat, options_));
+  if (form != PromptForm::kIds) {
+    for (auto& prompt : visit.prompts) {
+      Distort(prompt, options_.prompt_fault, options_.language_model.get());
+    }
+  }
+  visit.request.prompt_tokens = 0;
+  for (const auto& prompt : visit.prompts) visit.request.prompt_tokens += prompt.size();
+  return {};
+}
+
+// Only vLLM, and SGLang's Responses, mind the name; elsewhere it is passed over.
+bool MockEngine::Serves(MockRoute route, std::string_view model) const {
+  const bool minds = options_.engine == MockedEngine::kVllm ||
+                     (options_.engine == MockedEngine::kSglang && route == MockRoute::kResponses);
+  return !minds || std::ranges::find(options_.models, model) != options_.models.end() ||
+         IsAdapter(options_, model);
+}
+
+std::string MockEngine::MakeId(std::string_view prefix, const RequestHead& head) {
+  const Header* given = head.headers.Find(HeaderName::kRequestId);
+  if (given != nullptr) return fmt::format("{}{}", prefix, given->value);
+  return fmt::format("{}{:016x}", prefix, dice_.Next());
+}
+
+}  // namespace fathom
