@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -34,19 +33,16 @@ def python_with(*requirements):
     return folder / "bin/python"
 
 
-def members_of(url, sha256, suffix):
+def members_of(package, version, sha256, suffix):
     """The files of a source archive whose path ends so, as {name: text}."""
-    archive = CACHE / url.rsplit("/", 1)[1]
+    archive = CACHE / f"{package.replace('-', '_')}-{version}.tar.gz"
     if not archive.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        part = archive.with_suffix(f".part{os.getpid()}")
         try:
-            with urllib.request.urlopen(url, timeout=60) as source, part.open("wb") as out:
-                while piece := source.read(1 << 20):
-                    out.write(piece)
-        except OSError as error:
-            unreachable(error)
-        part.rename(archive)
+            subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", package, "--dest",
+                            CACHE, f"{package}=={version}"], check=True, capture_output=True, timeout=PATIENCE)
+        except (subprocess.SubprocessError, OSError) as error:
+            unreachable(getattr(error, "stderr", b"")[-300:] or error)
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == sha256, f"{archive} is not what was published"
     with tarfile.open(archive) as tar:
         return {Path(member.name).name: tar.extractfile(member).read().decode()

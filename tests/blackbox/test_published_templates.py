@@ -9,9 +9,7 @@ import pypi
 from chats import CHATS, NOTHING, PARIS, WEATHER, ZURICH, assistant, prepared_message, result, system, user
 from tokenizers import fathom_lines, render, write_model
 
-ARCHIVE = ("https://files.pythonhosted.org/packages/ec/e9/"
-           "e7de2b0463ea3ffbf0ede6cb21b58c1258a8f6521aae45ca773a59fe7cf3/llama_cpp_python-0.3.36.tar.gz")
-SHA256 = "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e"
+ARCHIVE = ("llama-cpp-python", "0.3.36", "832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e")
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 # What Fathom refuses of these, with the reason; the engine is asked instead.
 NOT_RENDERED = {}
@@ -39,7 +37,7 @@ IMAGES = {
 
 @pytest.fixture(scope="module")
 def templates():
-    return pypi.members_of(ARCHIVE, SHA256, ".jinja")
+    return pypi.members_of(*ARCHIVE, ".jinja")
 
 
 def in_parts(message):

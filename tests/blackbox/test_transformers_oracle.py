@@ -4,7 +4,6 @@ the router's own code, so both could be wrong together; this cannot.
 It needs PyPI, and is skipped where that cannot be reached."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import pypi
 from chats import CHATS, prepared
 from token_texts import EMOJI
-from tokenizers import PATIENCE, MODELS, fathom_lines, model_folder, tokenizer_config
+from tokenizers import MODELS, Lines, fathom_lines, model_folder, tokenizer_config
 
 # The version that docs/design/0009-tokens.md names.
 LIBRARY = ("transformers==5.23.0", "tokenizers==0.23.3", "jinja2==3.1.6")
@@ -22,18 +21,10 @@ TEXTS = ["", " ", "  ", "a", " a", "a ", "a b", "  a  b  ", "\n", " \n\n x", "He
 
 @pytest.fixture(scope="module")
 def library():
-    python = pypi.python_with(*LIBRARY)
-
-    def ask(questions):
-        lines = "".join(json.dumps(question) + "\n" for question in questions)
-        # Isolated: modules of this folder have the names of packages.
-        done = subprocess.run([python, "-I", Path(__file__).parent / "transformers_lines.py"], input=lines, text=True,
-                              capture_output=True, timeout=PATIENCE, env={"PATH": "/usr/bin", "HOME": "/nonexistent"})
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        assert len(answers) == len(questions), done.stderr[-2000:]
-        return answers
-
-    return ask
+    # Isolated: modules of this folder have the names of packages.
+    lines = Lines(pypi.python_with(*LIBRARY), "-I", Path(__file__).parent / "transformers_lines.py")
+    yield lines.ask
+    lines.close()
 
 
 def ours(folder, questions):

@@ -24,6 +24,9 @@ constexpr auto kTelling = std::to_array<Telling>({
     {R"("file")", PromptKind::kMedia},
 });
 
+// Of these words: most others are passed over at once.
+constexpr std::string_view kBeginnings = "dtiavf";
+
 // In the order in which they count.
 PromptKind First(PromptKind a, PromptKind b) {
   if (a == PromptKind::kChat || b == PromptKind::kChat) return std::max(a, b);
@@ -36,6 +39,7 @@ PromptKind KindOfMessages(std::string_view messages) {
   for (size_t at = messages.find('"'); at != std::string_view::npos;
        at = messages.find('"', at + 1)) {
     const std::string_view rest = messages.substr(at);
+    if (rest.size() < 2 || !kBeginnings.contains(rest[1])) continue;
     for (const Telling& telling : kTelling) {
       if (rest.starts_with(telling.word)) kind = First(kind, telling.kind);
     }
