@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/doctor/refused_events.h"
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/doctor/trust_findings.h"
 
@@ -17,32 +18,7 @@ namespace {
 
 // So many scheduler lines with an empty index are no accident of the first requests.
 constexpr uint64_t kConvincing = 8;
-// Removals of unknown blocks for each store without a parent, above which the cache itself turns
-// over faster than any index could follow.
-constexpr uint64_t kTurnover = 3;
-constexpr uint64_t kManyRemovals = 100;
-// Fewer refused events than that, where requests find what is cached, are races that end by
-// themselves.
-constexpr double kRefusedShare = 0.01;  // of requests that found something
-constexpr uint64_t kRefusedRate = 10;   // a minute
-
-constexpr auto kRefusals = std::to_array<LogKind>({LogKind::kParentMissing, LogKind::kRemoveMissing,
-                                                   LogKind::kApplyFailed, LogKind::kStaleParent});
-
 std::string Times(uint64_t n) { return n == 1 ? "once" : fmt::format("{} times", n); }
-
-std::string Said(const ReadLog& log, LogKind kind) {
-  const Tally& tally = log.facts.Of(kind);
-  std::string text =
-      fmt::format("{}:{}: \"{}\" {}", log.name, tally.first_line, Name(kind), Times(tally.lines));
-  if (const auto rate = tally.PerMinute(); rate && tally.lines > 1) {
-    text += fmt::format(", {:.0f} a minute", *rate);
-  }
-  if (tally.first && tally.last && tally.lines > 1) {
-    text += fmt::format(", from {} to {}", ToText(*tally.first), ToText(*tally.last));
-  }
-  return text;
-}
 
 class LogDiagnosis {
  public:
@@ -52,7 +28,7 @@ class LogDiagnosis {
     LookAtClashes();
     LookAtTrust();
     LookAtIndex();
-    LookAtRefusedEvents();
+    DiagnoseRefusedEvents(log_, book_);
     LookAtSources();
     LookAtEngines();
   }
@@ -67,7 +43,7 @@ class LogDiagnosis {
   Finding Seen(FindingId id, LogKind kind, std::string message) const {
     Finding finding = Found(id, std::move(message));
     finding.place.line = static_cast<uint32_t>(facts_.Of(kind).first_line);
-    finding.evidence.push_back(Said(log_, kind));
+    finding.evidence.push_back(LoggedText(log_, kind));
     finding.fixes = RemediesFor(id, {});
     return finding;
   }
@@ -163,30 +139,9 @@ class LogDiagnosis {
     }
   }
 
-  struct Refused {
-    uint64_t stores = 0;
-    uint64_t removals = 0;
-    uint64_t all = 0;              // lines
-    uint64_t peak_per_minute = 0;  // no less than it was
-  };
-
-  Refused RefusedEvents() const {
-    Refused refused;
-    for (const LogKind kind : kRefusals) {
-      refused.all += facts_.Of(kind).lines;
-      refused.peak_per_minute += facts_.Of(kind).peak_per_minute;
-    }
-    // What could not be applied may have been said in two lines.
-    refused.stores =
-        std::max(facts_.Of(LogKind::kParentMissing).lines + facts_.Of(LogKind::kStaleParent).lines,
-                 facts_.Of(LogKind::kApplyFailed).lines);
-    refused.removals = facts_.Of(LogKind::kRemoveMissing).lines;
-    return refused;
-  }
-
   void LookAtIndex() {
     const ReuseFacts& reuse = facts_.selections;
-    const uint64_t refused = RefusedEvents().all;
+    const uint64_t refused = CountRefused(facts_).all;
     const bool empty = reuse.with_tree_size > 0 && reuse.tree_empty == reuse.with_tree_size;
     if (empty && (refused > 0 || reuse.with_tree_size >= kConvincing)) {
       book_.Add(IndexEmpty(LogKind::kSelection,
@@ -235,86 +190,6 @@ class LogDiagnosis {
         "their first token";
     finding.gain = 1;
     finding.gain_basis = "no request is routed by cached prefixes";
-    return finding;
-  }
-
-  void LookAtRefusedEvents() {
-    const Refused refused = RefusedEvents();
-    if (refused.all == 0 || IsNoise(refused)) return;
-    book_.Add(RefusedFinding(refused));
-    if (refused.removals >= kManyRemovals &&
-        refused.removals > kTurnover * std::max<uint64_t>(refused.stores, 1)) {
-      book_.Add(Turnover(refused.stores, refused.removals));
-    }
-  }
-
-  Finding RefusedFinding(const Refused& refused) const {
-    Finding finding =
-        Found(FindingId::kEventsNotApplied,
-              fmt::format("The router could not apply KV events: {} stores without a known parent, "
-                          "{} removals of unknown blocks",
-                          refused.stores, refused.removals));
-    for (const LogKind kind : kRefusals) {
-      if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
-    }
-    finding.why = WhyRefused(refused);
-    finding.gain = refused.stores > 0 ? 0.5 : 0.1;
-    if (IsIncident(refused)) {
-      finding.severity = Severity::kError;
-      finding.gain = 1;
-      finding.gain_basis = "no request is known to have found a cached block";
-    }
-    finding.fixes = RemediesFor(FindingId::kEventsNotApplied, {.router = RouterKind::kDynamo});
-    return finding;
-  }
-
-  // Stores that are refused one after the other, and no request that found anything.
-  bool IsIncident(const Refused& refused) const {
-    return refused.stores >= kConvincing && Hits() == 0;
-  }
-
-  std::string WhyRefused(const Refused& refused) const {
-    if (refused.stores == 0) {
-      return "Engines evict blocks that the index does not have: they were stored before the "
-             "router "
-             "started, their events were lost, or the index dropped them. The removals themselves "
-             "do no harm";
-    }
-    std::string why =
-        "When a store is refused, all its descendants are refused too: the router does not see "
-        "whole conversations";
-    if (IsIncident(refused)) {
-      why +=
-          ". The usual cause is a block size of the router that is not the engine's, which these "
-          "lines do not mention: then nothing enters the index, and every request is routed by "
-          "load";
-    }
-    return why;
-  }
-
-  uint64_t Hits() const {
-    uint64_t hits = 0;
-    for (const ReuseFacts* reuse : {&facts_.selections, &facts_.completions}) {
-      hits = std::max(hits, reuse->counted - reuse->none_cached);
-    }
-    return hits;
-  }
-
-  bool IsNoise(const Refused& refused) const {
-    return static_cast<double>(refused.all) < kRefusedShare * static_cast<double>(Hits()) &&
-           refused.peak_per_minute < kRefusedRate;
-  }
-
-  Finding Turnover(uint64_t stores, uint64_t removals) const {
-    Finding finding =
-        Seen(FindingId::kChurn, LogKind::kRemoveMissing,
-             fmt::format("Evictions outnumber stores {} to 1 in the router's warnings",
-                         removals / std::max<uint64_t>(stores, 1)));
-    finding.why =
-        "The cache is replaced faster than an index can follow, or the index never had the evicted "
-        "blocks";
-    finding.gain = 0.3;
-    finding.gain_basis = "estimated from the ratio of warnings; --listen measures it";
     return finding;
   }
 
@@ -394,7 +269,7 @@ class LogDiagnosis {
                           engines.preemptions));
     finding.place.line = static_cast<uint32_t>(engines.preemption_line);
     for (const LogKind kind : {LogKind::kSglangRetraction, LogKind::kVllmPreemption}) {
-      if (facts_.Of(kind)) finding.evidence.push_back(Said(log_, kind));
+      if (facts_.Of(kind)) finding.evidence.push_back(LoggedText(log_, kind));
     }
     if (finding.evidence.empty()) {
       finding.evidence.push_back(

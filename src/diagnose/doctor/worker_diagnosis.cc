@@ -13,7 +13,7 @@ namespace {
 constexpr double kLateSeconds = 2;         // events later than that miss the next turn
 constexpr double kFull = 0.95;             // of a cache
 constexpr uint64_t kManyRemoved = 100;     // blocks while the doctor listened
-constexpr uint64_t kTurnover = 3;          // removals for each store
+constexpr uint64_t kStreamTurnover = 3;    // removals for each store
 constexpr double kNoticeableShare = 0.02;  // of malformed batches
 
 class WorkerDiagnosis {
@@ -144,7 +144,8 @@ class WorkerDiagnosis {
 
   void LookAtTurnover(const StreamLook& stream, const std::string& heard) {
     const uint64_t stored = std::max<uint64_t>(stream.stored_blocks, 1);
-    if (stream.removed_blocks < kManyRemoved || stream.removed_blocks <= kTurnover * stored) return;
+    if (stream.removed_blocks < kManyRemoved || stream.removed_blocks <= kStreamTurnover * stored)
+      return;
     Finding finding = Found(FindingId::kChurn,
                             fmt::format("Evictions outnumber stores {} to 1 in the KV events",
                                         stream.removed_blocks / stored),
