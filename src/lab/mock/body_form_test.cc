@@ -171,9 +171,9 @@ TEST(BodyForm, RefusesMembersThatTensorRtLlmDoesNotKnow) {
     return RefusalOf(MockedEngine::kTrtllm, MockRoute::kCompletions, body);
   };
   EXPECT_EQ(trtllm(R"({"model":"m","prompt":[1],"max_tokens":2,"mock_stall_after":1})"), "");
-  EXPECT_EQ(trtllm(R"({"model":"m","prompt":"a","return_token_ids":true})"),
+  EXPECT_EQ(trtllm(R"({"model":"m","prompt":"a","no_such_member":true})"),
             "{\"error\":\"1 validation error:\\n  {'type': 'extra_forbidden', 'loc': ('body', "
-            "'return_token_ids'), 'msg': 'Extra inputs are not permitted', 'input': True}\"}");
+            "'no_such_member'), 'msg': 'Extra inputs are not permitted', 'input': True}\"}");
   EXPECT_THAT(trtllm(R"({"prompt":"a"})"), HasSubstr("'loc': ('body', 'model')"));
 }
 

@@ -80,7 +80,8 @@ constexpr std::string_view kSglangTokenize =
     "add_special_tokens:b add_generation_prompt:b?";
 constexpr std::string_view kSglangDetokenize = "model:t tokens:l! skip_special_tokens:b";
 
-// TensorRT-LLM refuses what it does not know, so these are all of its fields.
+// TensorRT-LLM refuses what it does not know, so these are all of its fields, and one that is not
+// its own: return_token_ids, by which tests of every engine see the tokens of a prompt.
 constexpr std::string_view kTrtllmSampling =
     " best_of:i? echo:b? frequency_penalty:f? logit_bias:o? n:i presence_penalty:f? seed:i? "
     "stop:s? "
@@ -90,7 +91,7 @@ constexpr std::string_view kTrtllmSampling =
     "ignore_eos:b "
     "min_tokens:i skip_special_tokens:b spaces_between_special_tokens:b truncate_prompt_tokens:i? "
     "thinking_token_budget:i? add_special_tokens:b response_format:m? disaggregated_params:m? "
-    "priority:f? conversation_params:m? cache_salt:t? ";
+    "priority:f? conversation_params:m? cache_salt:t? return_token_ids:b? ";
 constexpr std::string_view kTrtllmCompletions =
     "model:t! prompt:p! logprobs:i? max_tokens:i? suffix:t? return_context_logits:b detokenize:b";
 constexpr std::string_view kTrtllmChat =
