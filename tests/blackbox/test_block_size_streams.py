@@ -61,7 +61,7 @@ def test_however_events_are_written_they_tell_the_size(engine, version, world):
 def test_however_events_are_written_a_wrong_size_is_an_error(engine, version, world):
     router, _ = written(world, engine, version, "--kv-cache-block-size", 16)
     complete(router, ids(1, 64))
-    say(router, mismatch_words(engine, 32, 16), "ERROR")
+    say(router, mismatch_words(engine, 32, 16, "--kv-cache-block-size="), "ERROR")
     check_unaware(router, 2)
 
 

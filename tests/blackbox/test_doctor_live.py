@@ -111,7 +111,7 @@ def test_dynamo_and_engines_that_agree_are_healthy():
 
 
 @pytest.mark.parametrize("options, finding", [
-    ({"kv_events": "off"}, "publisher-off"),
+    ({"kv_events": "off"}, "no-events"),
     ({"no_prefix_caching": True}, "prefix-caching-off"),
     ({"engine": "sglang", "block_size": 1}, "page-size-one"),
     ({"kv_events_connect": "tcp://127.0.0.1:9"}, "endpoint-connects"),
