@@ -69,9 +69,9 @@ def served_name(router, authority):
 
 def test_curl_is_served_over_tls(mock, serve, authority, pair):
     router = serve(*tls_flags(pair), workers=[mock(name="ada")], tls=authority.client())
-    body = '{"model":"mock-model","stream":true,"max_tokens":2,"messages":[]}'
+    body = '{"model":"mock-model","stream":true,"max_tokens":2,"messages":[{"role":"user","content":"x"}]}'
     done = subprocess.run(
-        ["curl", "-sS", "--cacert", authority.certificate, "-d", body,
+        ["curl", "-sS", "--cacert", authority.certificate, "-H", "content-type: application/json", "-d", body,
          f"https://localhost:{router.port}/v1/chat/completions"], capture_output=True, check=True)
     assert b"ada:0" in done.stdout
     assert done.stdout.endswith(b"data: [DONE]\n\n")
