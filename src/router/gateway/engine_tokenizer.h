@@ -1,9 +1,8 @@
 // Gets the tokens of a text or a chat from the engines: POST /tokenize, which vLLM and SGLang have.
 // The client's text is sent byte for byte, so that engine and router see the same.
 //
-// Lateness  If the first worker has not answered within a quarter of what a request waits at least,
-// a
-//           second one is asked too, once per question; the first answer counts.
+// Late    If the first worker has not answered within a quarter of what a request waits at least,
+//         a second one is asked too, once per question; the first answer counts.
 // Errors  A failure here does not affect a worker's routing; another worker is asked, up to
 //         kAttempts in all. If a worker refuses the question itself (4xx), no other is asked: they
 //         would refuse it too.
