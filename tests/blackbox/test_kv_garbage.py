@@ -134,7 +134,7 @@ def test_ten_thousand_messages_of_garbage(rank_of):
         else:
             rank.publisher.send_frames(*[payload] * (1 + number % 5))
     # A message with a sound form and a wild number is believed, until sound ones follow.
-    # The number of a batch is shown before its events are applied.
+    # It may also cause a replay, and with it a moment in which the rank holds nothing.
     eventually(lambda: rank.publisher.publish(CLEARED, chain(2, 2)) or
                rank.state().get("last_sequence") == rank.publisher.last and rank.held(1, 2) == [2],
                "it follows again")
