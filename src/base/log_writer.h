@@ -1,7 +1,7 @@
-// Who waits for the log? Nobody but the thread that writes it.
+// Which thread waits for the log? Only the one that writes it.
 //
 // Records wait in a ring of fixed size until they are written, each by one write(2) where the
-// descriptor takes it whole. If nobody reads the descriptor the ring fills. A part of it is
+// descriptor takes it whole. If the descriptor is not read the ring fills. A part of it is
 // reserved for warnings and errors. Records that do not fit are dropped and counted, and the number
 // is written as a record of its own as soon as there is room.
 //
@@ -55,7 +55,7 @@ class LogWriter {
 
  private:
   class Ring;
-  // Outlives this object while the thread is stuck in a write that nobody takes.
+  // Outlives this object while the thread is stuck in a write to a pipe that is not read.
   const std::shared_ptr<Ring> ring_;
 };
 

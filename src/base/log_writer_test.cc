@@ -22,7 +22,7 @@ using Rank = LogWriter::Rank;
 
 std::string Lost(uint64_t count) { return fmt::format("lost {}\n", count); }
 
-// A log at one end, and nobody who reads until the test does.
+// A log at one end of a pipe that is not read until the test does.
 class LogWriterTest : public testing::Test {
  protected:
   static constexpr size_t kPipe = 4096;
@@ -125,8 +125,8 @@ TEST_F(LogWriterTest, WritesWhatIsLeftWhenTheProcessDies) {
   Writer();
   FillPipe();
   writer_->Take("the last record\n", Rank::kOrdinary);
-  // Somebody reads too late for the thread, which cannot be stopped here: what it writes as well is
-  // written twice.
+  // The pipe is read too late for the thread, which cannot be stopped here: what it writes as well
+  // is written twice.
   std::array<char, kPipe> piece{};
   ASSERT_GT(read(ends_[0], piece.data(), piece.size()), 0);
   writer_->WriteRest();

@@ -1,7 +1,7 @@
 // block-size-note: does a page that sets a block size say what it must match?
 //
 // A reader with another backend copies the number, and routing by cache stops without an error. So
-// whoever reads the example must read beside it which number belongs to which backend.
+// the page must say beside the example which number belongs to which backend.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -63,7 +63,7 @@ class PythonScan {
     return false;
   }
 
-  // As long as it is one; what follows is somebody else's.
+  // Up to the end of the number; what follows is read by the caller.
   bool Number() {
     size_t end = at_ + (Peek() == '-' ? 1 : 0);
     const auto digits = [&](size_t from) {

@@ -1,6 +1,6 @@
 // What changes in a fleet without a new snapshot?
 //
-// A worker's ranks, report and circuit breaker change while its membership stays. Whoever keeps
+// A worker's ranks, report and circuit breaker change while its membership stays. Code that keeps
 // something that depends on them compares these numbers instead of looking at every worker.
 //
 // Threads  Any. A number is raised (release) after the change; pairs with the acquire load of its

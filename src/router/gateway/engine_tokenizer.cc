@@ -160,8 +160,8 @@ bool EngineTokenizer::AskNext(const TokenQuestion& question, const std::shared_p
   if (race->tried.size() >= kAttempts) return false;
   const auto worker = roster_.Select(*question.fleet, question.model, race->tried, loop_.now());
   if (!worker) {
-    const bool nobody = race->tried.empty() || worker.error() == TokenFailure::kUnsupported;
-    if (nobody) why = worker.error();
+    const bool none = race->tried.empty() || worker.error() == TokenFailure::kUnsupported;
+    if (none) why = worker.error();
     return false;
   }
   race->tried.push_back((*worker)->id());

@@ -207,9 +207,9 @@ Task<void> Exchange::AnswerFailure() {
     co_await refusing;
     co_return;
   }
-  const Failure nobody{RetryReason::kConnect, 503, "no_workers",
-                       "no worker is ready for this request; try again shortly"};
-  const Failure failure = failure_.value_or(nobody);
+  const Failure no_worker{RetryReason::kConnect, 503, "no_workers",
+                          "no worker is ready for this request; try again shortly"};
+  const Failure failure = failure_.value_or(no_worker);
   auto refusing = Refuse(failure.status, failure.code, failure.what);
   co_await refusing;
 }

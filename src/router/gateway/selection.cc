@@ -205,30 +205,38 @@ Steering::Choice Selection::Preview(bool& would_wait) {
   return would_wait ? Decide(Steering::Patience::kMustDecide) : choice;
 }
 
-// Whether the index still lacks what a worker of this model has just begun to replay.
-bool Selection::AwaitsReplays() const {
+size_t Selection::FindReplay(size_t from) const {
+  const auto& serving = fleet_->Serving(fields_.model);
   const Duration patience = context_.options.replay_wait;
   const TimePoint now = loop_.now();
-  if (!CatchUp::AwaitedInFleet(fleet_->pulse(), now, patience)) return false;
-  return std::ranges::any_of(fleet_->Serving(fields_.model), [&](const Member* member) {
-    return member->worker->catch_up.Awaited(now, patience);
-  });
+  if (!CatchUp::AwaitedInFleet(fleet_->pulse(), now, patience)) return serving.size();
+  while (from < serving.size() && !serving[from]->worker->catch_up.Awaited(now, patience)) ++from;
+  return from;
 }
 
 // A prefix that is prefilled again costs more than this wait (docs/tuning.md has the numbers).
+// While a worker replays, only that one is looked at: many requests may wait in a large fleet.
 Task<void> Selection::AwaitReplays(TimePoint give_up_at) {
   constexpr Duration kLook = std::chrono::milliseconds(5);
   const TimePoint deadline = std::min(give_up_at, loop_.now() + context_.options.replay_wait);
-  while (AwaitsReplays() && loop_.now() < deadline && !cancelled_) co_await loop_.Sleep(kLook);
+  const size_t all = fleet_->Serving(fields_.model).size();
+  size_t at = FindReplay(0);
+  if (at == all) co_return;
+  while (at < all && loop_.now() < deadline && !cancelled_) {
+    co_await loop_.Sleep(kLook);
+    at = FindReplay(at);
+  }
+  (at < all ? context_.metrics.replays_missed : context_.metrics.replays_awaited).Add();
   fleet_ = router_.fleet.Get();
-  (AwaitsReplays() ? context_.metrics.replays_missed : context_.metrics.replays_awaited).Add();
 }
 
 Task<Worker*> Selection::SelectByPrompt(TimePoint give_up_at) {
   cached_tokens_.reset();
   names_rank_ = false;
   const bool by_index = context_.cache_index != nullptr && prompt_.from != TokensFrom::kNone;
-  if (by_index && tried_.empty() && AwaitsReplays()) {
+  const Duration replay_wait = context_.options.replay_wait;
+  const bool replays = CatchUp::AwaitedInFleet(fleet_->pulse(), loop_.now(), replay_wait);
+  if (by_index && tried_.empty() && replays) {
     auto awaiting_replays = AwaitReplays(give_up_at);
     co_await awaiting_replays;
     if (cancelled_) co_return nullptr;

@@ -92,7 +92,9 @@ class Selection {
   void OnUsage(const EngineUsage& usage) { usage_ = usage; }
 
  private:
-  bool AwaitsReplays() const;
+  // The next worker of the model, by its place in the fleet's list, whose first replay the index
+  // still lacks.
+  size_t FindReplay(size_t from) const;
   Task<void> AwaitReplays(TimePoint give_up_at);
   bool FindEligible();
   Roster& FindRoster();
