@@ -10,28 +10,31 @@ set(FATHOM_STANDARD_HEADERS
   <coroutine> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <expected> <filesystem> <fstream>
   <functional> <future> <iterator> <limits> <list> <map> <memory> <mutex> <numeric> <optional> <ranges>
   <set> <shared_mutex> <span> <sstream> <string> <string_view> <system_error> <thread> <tuple>
-  <type_traits> <unordered_map> <unordered_set> <utility> <variant> <vector> <fmt/format.h>)
+  <type_traits> <unordered_map> <unordered_set> <utility> <variant> <vector>)
 
 # fathom_precompiled_headers(TARGET HEADER...): a set of headers, compiled with the flags of TARGET.
 #
 # CMake names the files of precompiled headers by their whole paths, in a way that ccache does not
-# understand if the compiler is clang: no other clone could use what one has compiled. So for clang the
-# headers are a source that is compiled to a precompiled header where others are compiled to an object.
+# understand if the compiler is clang: no other clone could use what one has compiled. So for clang a
+# header of the system is the source of an object that is in truth a precompiled header; the others
+# come before it. None of them lies in a clone: a precompiled header remembers the path of each, and
+# one from ccache must not look for files of a clone that is gone.
+find_file(FATHOM_LAST_HEADER fmt/format.h REQUIRED)
+mark_as_advanced(FATHOM_LAST_HEADER)
+
 function(fathom_precompiled_headers target)
-  set(file ${CMAKE_BINARY_DIR}/${target}.cc)
-  set(text "")
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    list(TRANSFORM ARGN REPLACE "(.+)" "#include \\1\n" OUTPUT_VARIABLE text)
-    string(JOIN "" text ${text})
-  endif()
-  file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
-  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${file})
-  target_link_libraries(${target} PRIVATE fathom_options)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-    target_compile_options(${target} PRIVATE "SHELL:-x c++-header" "SHELL:-Xclang -fno-pch-timestamp")
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${FATHOM_LAST_HEADER})
+    set_source_files_properties(${FATHOM_LAST_HEADER} PROPERTIES LANGUAGE CXX)
+    list(TRANSFORM ARGN REPLACE "<(.+)>" "SHELL:-include \\1" OUTPUT_VARIABLE includes)
+    target_compile_options(${target} PRIVATE "SHELL:-x c++-header" "SHELL:-Xclang -fno-pch-timestamp"
+                           -w ${includes})
   else()
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${target}.cc CONTENT "" @ONLY)
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${target}.cc)
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
+  target_link_libraries(${target} PRIVATE fathom_options)
 endfunction()
 
 # fathom_precompile(TARGET HEADERS): TARGET is compiled with that set of headers. Neither the time nor
@@ -44,7 +47,7 @@ function(fathom_precompile target headers)
     target_precompile_headers(${target} REUSE_FROM ${headers})
     return()
   endif()
-  set(file ${CMAKE_BINARY_DIR}/CMakeFiles/${headers}.dir/${headers}.cc.o)
+  set(file ${CMAKE_BINARY_DIR}/CMakeFiles/${headers}.dir${FATHOM_LAST_HEADER}.o)
   target_compile_options(${target} PRIVATE "SHELL:-include-pch ${file}" "SHELL:-Xclang -fno-validate-pch")
   get_target_property(sources ${target} SOURCES)
   set_source_files_properties(${sources} PROPERTIES OBJECT_DEPENDS ${file})
