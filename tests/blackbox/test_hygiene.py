@@ -62,3 +62,12 @@ def test_what_does_not_belong_there_is_noticed(line):
     "an issue of 10"])
 def test_what_belongs_there_is_not_complained_about(line):
     assert wrong_lines(line) == []
+
+
+def test_a_precompiled_header_names_no_path_of_its_clone():
+    """Clones share what they compile through ccache: one that is gone would break the build of all others."""
+    headers = [path for path in ROOT.glob("build/*/CMakeFiles/fathom_precompiled*.dir/**/*.h.o")
+               if path.read_bytes()[:4] == b"CPCH"]
+    if not headers:
+        pytest.skip("nothing was built here with precompiled headers")
+    assert [path for path in headers if str(ROOT).encode() in path.read_bytes()] == []
