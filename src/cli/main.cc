@@ -20,6 +20,14 @@
 #include "config/help.h"
 #include "io/net/signals.h"
 
+// Read by jemalloc at its start. By itself it gives freed pages back only while the program goes on
+// allocating: an idle router would keep what a burst of large requests took. A thread of its own
+// gives it back some seconds later.
+extern "C" {
+extern const char* malloc_conf;
+const char* malloc_conf = "background_thread:true";
+}
+
 namespace fathom {
 namespace {
 

@@ -64,7 +64,8 @@ def test_memory_stays_below_its_bounds_for_all_forms_of_large_requests(mock, ser
     assert router.memory("VmHWM") - before < 2 * BODIES + 128 * MB
     assert len(router.get("/debug/decisions?limit=1000").body) < 1 * MB
     assert router.chat().status == 200
-    eventually(lambda: router.memory() - before < BODIES, "the memory is given back")
+    # Without further requests: an idle router gives it back, too.
+    eventually(lambda: router.memory() - before < BODIES // 2, "the memory is given back")
 
 
 @pytest.mark.parametrize("length, status", [(4096, 404), (4097, 400)])
