@@ -27,6 +27,12 @@ uint64_t SeedOf(const Settings& settings, std::string_view request_salt) {
   return NamespaceSeed(settings.Text("lora"), salt);
 }
 
+std::string_view WantedBy(PromptApis apis) {
+  if (apis == kInResponses) return "input";
+  if (apis == kInCompletions) return "prompt";
+  return "messages";
+}
+
 // A token's text with visible boundaries and special characters.
 std::string Visible(std::string_view piece) {
   std::string out = "\"";
@@ -66,10 +72,11 @@ Result<PromptReport> PromptReporter::OfText(std::string text) const {
   return OfPrompt(std::move(rendered), SeedOf(settings_, ""));
 }
 
-Result<PromptReport> PromptReporter::OfRequest(std::string_view body) const {
+Result<PromptReport> PromptReporter::OfRequest(std::string_view body, PromptApis apis) const {
   TRY(const RequestFields fields, ReadRequestFields(body));
   const uint64_t seed = SeedOf(settings_, fields.cache_salt);
-  const std::string_view prompt = fields.parts.prompt;
+  const PromptFields parts = PartsOf(fields.parts, apis);
+  const std::string_view prompt = parts.prompt;
   if (prompt.starts_with('[')) {
     PromptReport report;
     TRY_VOID(AppendTokenIds(prompt, report.ids));
@@ -77,15 +84,19 @@ Result<PromptReport> PromptReporter::OfRequest(std::string_view body) const {
   }
   if (!prompt.empty()) {
     const ChatDialect dialect = DialectOf(settings_.Choice("engine"));
-    return OfPrompt(model_.RenderText(prompt, fields.parts.add_special_tokens, dialect), seed);
+    return OfPrompt(model_.RenderText(prompt, parts.add_special_tokens, dialect), seed);
   }
-  if (fields.parts.messages.empty()) {
-    return Fail(Blame::kCaller, "the request has neither messages nor prompt");
+  if (parts.messages.empty() && parts.input.empty()) {
+    return Fail(Blame::kCaller, "the request has no {}", WantedBy(apis));
   }
+  std::optional<std::string_view> parser;
+  const std::string& named = settings_.Text("reasoning-parser");
+  if (!named.empty()) parser = named == "none" ? std::string_view() : named;
   const LanguageModel::Manner manner{.dialect = DialectOf(settings_.Choice("engine")),
                                      .literal_user_text = settings_.Flag("literal-user-text"),
+                                     .reasoning_parser = parser,
                                      .now = LocalSecondsNow()};
-  return OfPrompt(model_.RenderChat(ChatOf(fields.parts), manner), seed);
+  return OfPrompt(model_.RenderChat(ChatOf(parts), manner), seed);
 }
 
 Result<PromptReport> PromptReporter::OfPrompt(RenderedPrompt rendered, uint64_t seed) const {

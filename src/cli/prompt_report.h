@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
+#include "router/gateway/request_fields.h"
 #include "text/model/language_model.h"
 
 namespace fathom {
@@ -26,8 +27,8 @@ class PromptReporter {
   PromptReporter(const LanguageModel& model, const Settings& settings);
 
   Result<PromptReport> OfText(std::string text) const;
-  // The body of a request to /v1/chat/completions or /v1/completions.
-  Result<PromptReport> OfRequest(std::string_view body) const;
+  // The body of a request to one of these APIs.
+  Result<PromptReport> OfRequest(std::string_view body, PromptApis apis) const;
 
  private:
   Result<PromptReport> OfPrompt(RenderedPrompt rendered, uint64_t seed) const;

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/file.h"
@@ -33,10 +34,33 @@ Result<std::string> InputPath(const std::vector<std::string>& inputs) {
   return inputs.empty() || inputs[0] == "-" ? "/dev/stdin" : inputs[0];
 }
 
-bool IsRequest(std::string_view text) {
-  if (!Trim(text).starts_with('{')) return false;
+// The APIs by the names that --as has for them.
+std::optional<PromptApis> ApiNamed(std::string_view form) {
+  if (form == "chat") return kInChats;
+  if (form == "completion") return kInCompletions;
+  if (form == "messages") return kInMessages;
+  if (form == "responses") return kInResponses;
+  return std::nullopt;
+}
+
+// The API whose requests look like this; nothing if it is no request. Messages and chats share the
+// member of that name, and differ in what stands beside it and inside.
+std::optional<PromptApis> ApiOf(std::string_view text) {
+  if (!Trim(text).starts_with('{')) return std::nullopt;
   const auto fields = ReadRequestFields(text);
-  return fields && (!fields->parts.messages.empty() || !fields->parts.prompt.empty());
+  if (!fields) return std::nullopt;
+  const PromptFields& parts = fields->parts;
+  if (!parts.prompt.empty()) return kInCompletions;
+  if (parts.messages.empty()) {
+    return parts.input.empty() ? std::nullopt : std::optional(kInResponses);
+  }
+  const bool blocks = parts.tools.contains(R"("input_schema")") ||
+                      parts.messages.contains(R"("tool_use")") ||
+                      parts.messages.contains(R"("tool_result")") ||
+                      parts.messages.contains(R"("signature")");
+  const bool beside =
+      !parts.system.empty() || !parts.thinking.empty() || !parts.output_config.empty();
+  return blocks || beside ? kInMessages : kInChats;
 }
 
 class Tokenizing {
@@ -53,8 +77,8 @@ class Tokenizing {
     const auto input = ReadFile(path);
     if (!input) return Unreadable(path, input.error().what);
     const std::string& form = settings_.Choice("as");
-    const bool request = form == "request" || (form == "auto" && IsRequest(*input));
-    const auto report = request ? reporter_.OfRequest(*input) : reporter_.OfText(*input);
+    const auto apis = form == "auto" ? ApiOf(*input) : ApiNamed(form);
+    const auto report = apis ? reporter_.OfRequest(*input, *apis) : reporter_.OfText(*input);
     if (!report) {
       Note(report.error().what);
       return kExitFailed;
@@ -89,7 +113,10 @@ class Tokenizing {
   }
 
   Result<PromptReport> OfLine(std::string_view line) const {
-    if (!line.starts_with('"')) return reporter_.OfRequest(line);
+    if (!line.starts_with('"')) {
+      const auto named = ApiNamed(settings_.Choice("as"));
+      return reporter_.OfRequest(line, named ? *named : ApiOf(line).value_or(kInChats));
+    }
     TRY(const Json json, Json::Parse(line));
     return reporter_.OfText(*json.string());
   }

@@ -50,6 +50,7 @@ class Json {
   const Json* Find(std::string_view key) const;
 
   const Value& value() const { return value_; }
+  Value Take() && { return std::move(value_); }
 
   // Appends the document as compact JSON.
   void WriteTo(std::string& out) const;

@@ -32,7 +32,8 @@ constexpr std::string_view kComparedModes[] = {
 constexpr std::string_view kEngines[] = {"vllm", "sglang", "trtllm"};
 constexpr std::string_view kEnginesOrAny[] = {"any", "vllm", "sglang", "trtllm"};
 constexpr std::string_view kReportFormats[] = {"text", "json", "markdown", "html"};
-constexpr std::string_view kInputForms[] = {"auto", "text", "request"};
+constexpr std::string_view kInputForms[] = {"auto",       "text",     "chat",
+                                            "completion", "messages", "responses"};
 constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b", "polynomial",
                                           "paced"};
 constexpr std::string_view kSwitch[] = {"on", "off"};
@@ -722,7 +723,12 @@ constexpr Option kOptions[] = {
      .help = "Engine whose preparation of chats for the template is followed."},
     {.name = "as", .type = kChoice, .fallback = "auto", .choices = kInputForms,
      .commands = kTokenize, .section = kTokens, .placeholder = "FORM",
-     .help = "What the input is; auto: a request if it is a JSON object with messages or prompt."},
+     .help = "What the input is: a text, or the body of a request to /v1/chat/completions, "
+             "/v1/completions, /v1/messages or /v1/responses; auto: what it looks like."},
+    {.name = "reasoning-parser", .type = kText, .commands = kTokenize, .section = kTokens,
+     .placeholder = "NAME",
+     .help = "SGLang's --reasoning-parser, or none, which decides what becomes of thoughts in "
+             "requests to /v1/messages; by default it is guessed from the chat template."},
     {.name = "special-tokens", .type = kFlag, .fallback = "true", .commands = kTokenize,
      .section = kTokens,
      .help = "Add the special tokens that the tokenizer puts around a text, such as BOS; requests "

@@ -95,10 +95,10 @@ def test_special_tokens_are_added_as_asked(folder):
 def test_what_the_input_is_can_be_said(folder):
     request = json.dumps(CHAT)
     assert answer(folder, "--as", "text", stdin=request)["prompt"] == request
-    assert answer(folder, "--as", "request", stdin=request)["prompt"] == "<user>hi>"
+    assert answer(folder, "--as", "chat", stdin=request)["prompt"] == "<user>hi>"
     assert answer(folder, "--as", "auto", stdin='{"neither": 1}')["prompt"] == '{"neither": 1}'
     assert answer(folder, stdin='{"messages": broken')["prompt"] == '{"messages": broken'
-    refusal(tokenize(folder, "--as", "request", stdin="hi"), status=1)
+    refusal(tokenize(folder, "--as", "chat", stdin="hi"), status=1)
 
 
 def test_nothing_is_a_text(folder):

@@ -133,7 +133,7 @@ DEEP_JSON = {
 def test_deep_json_is_refused(tmp_path, deep):
     folder = write_model(tmp_path, template="{{ tools | tojson }}")
     request = '{"messages": [{"role": "user", "content": "hi"}], "tools": [' + DEEP_JSON[deep] + "]}"
-    Done(folder, request, "--json", "--as", "request").refusal()
+    Done(folder, request, "--json", "--as", "chat").refusal()
 
 
 # --- templates

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "lab/mock/body_form.h"
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 
 namespace fathom {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "text/model/inexact.h"
+#include "text/chat/inexact.h"
 
 namespace fathom {
 

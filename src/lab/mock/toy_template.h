@@ -17,7 +17,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 
 namespace fathom {
 

@@ -3,7 +3,8 @@
 namespace fathom {
 
 ChatFields ChatOf(const PromptFields& fields) {
-  return {.messages = fields.messages,
+  return {.api = fields.api,
+          .messages = fields.messages,
           .tools = fields.tools,
           .tool_choice = fields.tool_choice,
           .documents = fields.documents,
@@ -12,7 +13,14 @@ ChatFields ChatOf(const PromptFields& fields) {
           .reasoning_effort = fields.reasoning_effort,
           .add_generation_prompt = fields.add_generation_prompt,
           .continue_final_message = fields.continue_final_message,
-          .add_special_tokens = fields.add_special_tokens};
+          .add_special_tokens = fields.add_special_tokens,
+          .system = fields.system,
+          .thinking = fields.thinking,
+          .output_config = fields.output_config,
+          .input = fields.input,
+          .instructions = fields.instructions,
+          .reasoning = fields.reasoning,
+          .previous_response_id = fields.previous_response_id};
 }
 
 }  // namespace fathom

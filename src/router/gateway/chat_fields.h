@@ -2,7 +2,7 @@
 #pragma once
 
 #include "router/gateway/request_fields.h"
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 
 namespace fathom {
 

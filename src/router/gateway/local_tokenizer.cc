@@ -93,7 +93,9 @@ Task<LocalTokenizer::Reading> LocalTokenizer::Read(std::shared_ptr<const Languag
   const size_t bytes = BytesOf(fields);
   if (bytes > kLongest) co_return Reading{.inexact = Inexact::kTooLong, .problem = TooLong(bytes)};
   const PartsSource source{model->tokenizer(), cache_, model->fingerprint(), secret_};
-  const LanguageModel::Manner how{manner.dialect, manner.literal_user_text, LocalSecondsNow()};
+  const LanguageModel::Manner how{.dialect = manner.dialect,
+                                  .literal_user_text = manner.literal_user_text,
+                                  .now = LocalSecondsNow()};
   const auto work = std::make_shared<Work>(std::move(model), source, how, fields);
   const bool rendered = bytes <= kMostAtOnce && RenderAtOnce(*work);
   if (rendered && (!work->parts || work->parts->missing_bytes() <= kMostNewAtOnce)) {

@@ -10,7 +10,8 @@ PromptKeys::PromptKeys(std::string_view model, EngineKind engine, const PromptFi
                        uint64_t secret)
     : whole_(KeyOfText(model, secret)) {
   for (const PromptField& field : kPromptFields) {
-    const bool counts = field.By(engine) != PromptField::Asked::kNot;
+    const bool counts =
+        parts.api != PromptApi::kChat || field.By(engine) != PromptField::Asked::kNot;
     if (field.value == &PromptFields::messages || !counts) continue;
     whole_ = ChainText(whole_, parts.*field.value, secret);
   }

@@ -48,14 +48,9 @@ size_t GuessTokens(const PromptFields& parts) {
 
 // The members that determine the tokens of a prompt on this route.
 PromptFields PartsOf(const PromptFields& all, Route route) {
-  PromptFields parts;
-  if (route == Route::kCompletions) {
-    parts.prompt = FirstPrompt(all.prompt);
-    parts.add_special_tokens = all.add_special_tokens;
-  } else {
-    parts = all;
-    parts.prompt = {};
-  }
+  if (route != Route::kCompletions) return PartsOf(all, kInChats);
+  PromptFields parts = PartsOf(all, kInCompletions);
+  parts.prompt = FirstPrompt(parts.prompt);
   return parts;
 }
 

@@ -97,6 +97,16 @@ std::string_view TransferFieldIn(std::string_view object, int depth) {
 
 }  // namespace
 
+PromptFields PartsOf(const PromptFields& all, PromptApis apis) {
+  PromptFields parts;
+  if (apis == kInMessages) parts.api = PromptApi::kMessages;
+  if (apis == kInResponses) parts.api = PromptApi::kResponses;
+  for (const PromptField& field : kPromptFields) {
+    if ((field.apis & apis) != 0) parts.*field.value = all.*field.value;
+  }
+  return parts;
+}
+
 size_t BytesOf(const PromptFields& parts) {
   size_t bytes = 0;
   for (const PromptField& field : kPromptFields) bytes += (parts.*field.value).size();
@@ -106,6 +116,7 @@ size_t BytesOf(const PromptFields& parts) {
 PromptFields CopyOf(const PromptFields& parts, std::string& text) {
   CHECK(text.capacity() - text.size() >= BytesOf(parts));
   PromptFields copy;
+  copy.api = parts.api;
   for (const PromptField& field : kPromptFields) {
     const std::string_view part = parts.*field.value;
     text += part;

@@ -11,12 +11,14 @@
 #include "base/result.h"
 #include "engine/engine_kind.h"
 #include "engine/model_name.h"
+#include "text/chat/chat_request.h"
 
 namespace fathom {
 
 // The parts of a prompt as the client wrote them: valid JSON values; empty if missing or null,
 // which engines treat alike.
 struct PromptFields {
+  PromptApi api = PromptApi::kChat;
   std::string_view prompt;
   std::string_view messages;
   std::string_view tools;
@@ -30,12 +32,28 @@ struct PromptFields {
   std::string_view documents;
   std::string_view reasoning_effort;
   std::string_view tool_choice;
+  std::string_view system;
+  std::string_view thinking;
+  std::string_view output_config;
+  std::string_view input;
+  std::string_view instructions;
+  std::string_view reasoning;
+  std::string_view previous_response_id;
 };
+
+// The APIs whose prompts have a member, as bits.
+using PromptApis = uint8_t;
+constexpr PromptApis kInCompletions = 1;
+constexpr PromptApis kInChats = 2;
+constexpr PromptApis kInMessages = 4;
+constexpr PromptApis kInResponses = 8;
+constexpr PromptApis kInAgents = kInMessages | kInResponses;
 
 // The same by name, for code that handles all of them alike.
 struct PromptField {
   std::string_view name;
   std::string_view PromptFields::* value;
+  PromptApis apis = kInChats;
   // How an engine's /tokenize comes to know it. What the endpoint for chats ignores must not be
   // sent: SGLang's /tokenize honours add_generation_prompt, its chats do not.
   enum class Asked : uint8_t { kNot, kByName, kInTemplateArguments };
@@ -44,26 +62,34 @@ struct PromptField {
 
   Asked By(EngineKind engine) const { return engine == EngineKind::kSglang ? sglang : vllm; }
 };
-constexpr std::array<PromptField, 13> kPromptFields = {{
-    {"prompt", &PromptFields::prompt},
-    {"messages", &PromptFields::messages},
-    {"tools", &PromptFields::tools},
-    {"chat_template", &PromptFields::chat_template, PromptField::Asked::kByName,
+constexpr std::array<PromptField, 20> kPromptFields = {{
+    {"prompt", &PromptFields::prompt, kInCompletions},
+    {"messages", &PromptFields::messages, kInChats | kInMessages},
+    {"tools", &PromptFields::tools, kInChats | kInAgents},
+    {"chat_template", &PromptFields::chat_template, kInChats, PromptField::Asked::kByName,
      PromptField::Asked::kNot},
-    {"chat_template_kwargs", &PromptFields::chat_template_kwargs},
-    {"add_generation_prompt", &PromptFields::add_generation_prompt, PromptField::Asked::kByName,
+    {"chat_template_kwargs", &PromptFields::chat_template_kwargs, kInChats | kInAgents},
+    {"add_generation_prompt", &PromptFields::add_generation_prompt, kInChats,
+     PromptField::Asked::kByName, PromptField::Asked::kNot},
+    {"continue_final_message", &PromptFields::continue_final_message, kInChats},
+    {"add_special_tokens", &PromptFields::add_special_tokens, kInChats | kInCompletions,
+     PromptField::Asked::kByName, PromptField::Asked::kNot},
+    {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs, kInChats | kInResponses,
+     PromptField::Asked::kByName, PromptField::Asked::kNot},
+    {"media_io_kwargs", &PromptFields::media_io_kwargs, kInChats | kInResponses,
+     PromptField::Asked::kByName, PromptField::Asked::kNot},
+    {"documents", &PromptFields::documents, kInChats, PromptField::Asked::kInTemplateArguments,
      PromptField::Asked::kNot},
-    {"continue_final_message", &PromptFields::continue_final_message},
-    {"add_special_tokens", &PromptFields::add_special_tokens, PromptField::Asked::kByName,
-     PromptField::Asked::kNot},
-    {"mm_processor_kwargs", &PromptFields::mm_processor_kwargs, PromptField::Asked::kByName,
-     PromptField::Asked::kNot},
-    {"media_io_kwargs", &PromptFields::media_io_kwargs, PromptField::Asked::kByName,
-     PromptField::Asked::kNot},
-    {"documents", &PromptFields::documents, PromptField::Asked::kInTemplateArguments,
-     PromptField::Asked::kNot},
-    {"reasoning_effort", &PromptFields::reasoning_effort, PromptField::Asked::kInTemplateArguments},
-    {"tool_choice", &PromptFields::tool_choice, PromptField::Asked::kNot},
+    {"reasoning_effort", &PromptFields::reasoning_effort, kInChats,
+     PromptField::Asked::kInTemplateArguments},
+    {"tool_choice", &PromptFields::tool_choice, kInChats | kInAgents, PromptField::Asked::kNot},
+    {"system", &PromptFields::system, kInMessages},
+    {"thinking", &PromptFields::thinking, kInMessages},
+    {"output_config", &PromptFields::output_config, kInMessages},
+    {"input", &PromptFields::input, kInResponses},
+    {"instructions", &PromptFields::instructions, kInResponses},
+    {"reasoning", &PromptFields::reasoning, kInResponses},
+    {"previous_response_id", &PromptFields::previous_response_id, kInResponses},
 }};
 
 struct RequestFields {
@@ -84,6 +110,9 @@ struct RequestFields {
   // The first member that steers a transfer of cache between engines; empty if there is none.
   std::string_view transfer_field;
 };
+
+// The members that determine the prompt of a request to one of these APIs.
+PromptFields PartsOf(const PromptFields& all, PromptApis apis);
 
 size_t BytesOf(const PromptFields& parts);
 // A copy whose values are appended to `text`; `text` must have enough capacity.

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/repeat_limit.h"
 #include "router/gateway/token_source.h"
-#include "text/model/inexact.h"
+#include "text/chat/inexact.h"
 
 namespace fathom {
 

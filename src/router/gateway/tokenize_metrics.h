@@ -10,7 +10,7 @@
 
 #include "metrics/registry.h"
 #include "router/gateway/token_source.h"
-#include "text/model/inexact.h"
+#include "text/chat/inexact.h"
 
 namespace fathom {
 

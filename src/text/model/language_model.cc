@@ -163,11 +163,14 @@ RenderedPrompt LanguageModel::RenderChat(const ChatFields& chat, const Manner& m
       chat_template->Render(chat, {.dialect = manner.dialect,
                                    .roles = &roles_,
                                    .filter = manner.literal_user_text ? &literal : nullptr,
+                                   .reasoning_parser = manner.reasoning_parser,
                                    .now = manner.now,
                                    .limits = manner.limits});
   out.prompt.text = std::move(rendered.text);
   out.prompt.whole = !rendered.inexact;
-  out.prompt.add_special = chat.add_special_tokens == "true";
+  // vLLM tokenizes what it has rendered of a Responses request as if it were a text.
+  const bool as_text = chat.api == PromptApi::kResponses && manner.dialect == ChatDialect::kVllm;
+  out.prompt.add_special = chat.add_special_tokens == "true" || as_text;
   out.prompt.literal_marks = manner.literal_user_text;
   out.inexact = rendered.inexact;
   out.problem = std::move(rendered.problem);

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "text/model/chat_template.h"
+#include "text/chat/chat_template.h"
 #include "text/model/model_files.h"
 #include "text/model/prompt_parts.h"
 #include "text/tokenizer/tokenizer.h"
@@ -51,6 +51,7 @@ class LanguageModel {
   struct Manner {
     ChatDialect dialect = ChatDialect::kVllm;
     bool literal_user_text = false;
+    std::optional<std::string_view> reasoning_parser = {};  // see ChatTemplate::Occasion
     int64_t now = 0;  // seconds since 1970, as clocks show them there
     RenderLimits limits = {};
   };

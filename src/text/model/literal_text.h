@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace fathom {

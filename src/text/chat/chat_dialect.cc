@@ -1,4 +1,4 @@
-#include "text/model/chat_dialect.h"
+#include "text/chat/chat_dialect.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -8,18 +8,13 @@
 
 #include "base/check.h"
 #include "codec/json_as_python.h"
+#include "text/chat/json_pieces.h"
 
 namespace fathom {
 namespace {
 
-// Null counts as missing.
-const Json* MemberIn(const Json& object, std::string_view name) {
-  const Json* const member = object.Find(name);
-  return member != nullptr && !member->is_null() ? member : nullptr;
-}
-
 void Copy(const Json& from, std::string_view name, TemplateDict& out) {
-  if (const Json* const member = MemberIn(from, name)) {
+  if (const Json* const member = GivenIn(from, name)) {
     out.emplace_back(name, TemplateValue::Of(*member));
   }
 }
@@ -27,7 +22,7 @@ void Copy(const Json& from, std::string_view name, TemplateDict& out) {
 void CopyOrNone(const Json& from, std::initializer_list<std::string_view> names,
                 TemplateDict& out) {
   for (const std::string_view name : names) {
-    const Json* const member = MemberIn(from, name);
+    const Json* const member = GivenIn(from, name);
     out.emplace_back(name, member != nullptr ? TemplateValue::Of(*member) : TemplateValue(nullptr));
   }
 }
@@ -48,7 +43,7 @@ std::unexpected<Error> BadArguments() {
 // Clients send arguments as a text that has JSON in it; templates get what that is to Python. What
 // is none becomes `fallback`, or stays the text that it is.
 Result<TemplateValue> ArgumentsOf(const Json& function, const TemplateValue& fallback) {
-  const Json* const arguments = MemberIn(function, "arguments");
+  const Json* const arguments = GivenIn(function, "arguments");
   if (arguments == nullptr) return TemplateDict();
   if (arguments->string() == nullptr) return TemplateValue::Of(*arguments);
   const auto parsed = JsonAsPython(*arguments->string());
@@ -60,7 +55,7 @@ Result<TemplateValue> ArgumentsOf(const Json& function, const TemplateValue& fal
 // SGLang's reader makes floating point of integers beyond 64 bits, and refuses what is infinite;
 // the engine refuses the chat then.
 Result<TemplateValue> SglangArguments(const Json& function) {
-  const Json* const arguments = MemberIn(function, "arguments");
+  const Json* const arguments = GivenIn(function, "arguments");
   if (arguments == nullptr) return TemplateValue(nullptr);
   if (arguments->string() == nullptr) return TemplateValue::Of(*arguments);
   const auto parsed = Json::ParseWithLargeNumbers(*arguments->string());
@@ -93,7 +88,7 @@ Result<TemplateValue> SglangCall(const Json& call) {
   if (function == nullptr) return TemplateValue::Of(call);
   TemplateDict out;
   CopyOrNone(call, {"id", "index"}, out);
-  const Json* const type = MemberIn(call, "type");
+  const Json* const type = GivenIn(call, "type");
   out.emplace_back("type", type != nullptr ? TemplateValue::Of(*type) : TemplateValue("function"));
   TemplateDict inner;
   CopyOrNone(*function, {"name"}, inner);
@@ -105,7 +100,7 @@ Result<TemplateValue> SglangCall(const Json& call) {
 
 template <class Call>
 Result<void> AddCalls(const Json& message, TemplateDict& out, bool even_none, Call call) {
-  const Json* const calls = MemberIn(message, "tool_calls");
+  const Json* const calls = GivenIn(message, "tool_calls");
   if (calls == nullptr || calls->array() == nullptr) return {};
   if (calls->array()->empty() && !even_none) return {};
   TemplateList list;
@@ -124,8 +119,8 @@ void AddThoughts(TemplateDict& out) {
 }
 
 const Json* ReasoningIn(const Json& message, std::string_view first, std::string_view second) {
-  const Json* const reasoning = MemberIn(message, first);
-  return reasoning != nullptr ? reasoning : MemberIn(message, second);
+  const Json* const reasoning = GivenIn(message, first);
+  return reasoning != nullptr ? reasoning : GivenIn(message, second);
 }
 
 Result<void> AddVllmMembers(const Json& message, std::string_view role, TemplateDict& out) {
@@ -174,7 +169,7 @@ Result<void> AddTrtllmMembers(const Json& message, std::string_view role, Templa
 }
 
 TemplateValue ToolOf(const Json& tool, TemplateDict function) {
-  const Json* const type = MemberIn(tool, "type");
+  const Json* const type = GivenIn(tool, "type");
   return TemplateDict{
       {"type", type != nullptr ? TemplateValue::Of(*type) : TemplateValue("function")},
       {"function", TemplateValue(std::move(function))}};
@@ -186,6 +181,8 @@ TemplateValue VllmTool(const Json& tool) {
   TemplateDict inner;
   CopyOrNone(*function, {"name", "description", "parameters"}, inner);
   Copy(*function, "strict", inner);
+  const Json* const later = GivenIn(*function, "defer_loading");
+  Copy(later != nullptr ? *function : tool, "defer_loading", inner);
   return ToolOf(tool, std::move(inner));
 }
 
@@ -212,7 +209,7 @@ TemplateValue SglangTool(const Json& tool) {
   const Json* const function = FunctionIn(tool);
   if (function == nullptr) return TemplateValue::Of(tool);
   TemplateDict inner = SglangFunction(*function);
-  const Json* const later = MemberIn(tool, "defer_loading");
+  const Json* const later = GivenIn(tool, "defer_loading");
   if (later != nullptr && FindMember(inner, "defer_loading") == nullptr) {
     inner.emplace_back("defer_loading", TemplateValue::Of(*later));
   }

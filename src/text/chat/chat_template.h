@@ -10,7 +10,8 @@
 
 #include "base/result.h"
 #include "text/jinja/template.h"
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
+#include "text/chat/engine_habits.h"
 
 namespace fathom {
 
@@ -30,23 +31,33 @@ class ChatTemplate {
     ChatDialect dialect = ChatDialect::kVllm;
     const TemplateDict* roles = nullptr;  // "bos_token" and the like
     const TextFilter* filter = nullptr;   // see ChatPreparation
-    int64_t now = 0;                      // seconds since 1970, as clocks show them there
+    // SGLang's --reasoning-parser, empty if it has none; or not known.
+    std::optional<std::string_view> reasoning_parser = {};
+    int64_t now = 0;  // seconds since 1970, as clocks show them there
     RenderLimits limits = {};
   };
   RenderedChat Render(const ChatFields& chat, const Occasion& occasion) const;
 
  private:
-  ChatTemplate(Template parsed, bool media, bool developer)
-      : template_(std::move(parsed)), media_(media), developer_(developer) {}
+  explicit ChatTemplate(Template parsed) : template_(std::move(parsed)) {}
 
+  void LookAt(std::string_view source);
   bool WantsParts(ChatDialect dialect) const;
+  Result<ChatSource> Read(const ChatFields& chat, const Occasion& occasion) const;
+  EngineHabits HabitsOf(const ChatFields& chat, const Occasion& occasion) const;
+  bool HearsNoEffort(const Occasion& occasion) const;
 
+  RenderedChat RenderSource(const ChatSource& chat, const Occasion& occasion) const;
   RenderedChat RenderPrepared(PreparedChat prepared, TemplateDict globals, bool continues,
                               const RenderOptions& options) const;
 
   Template template_;
-  bool media_;      // it speaks of images, audio or video
-  bool developer_;  // it names that role
+  bool media_ = false;                  // it speaks of images, audio or video
+  bool developer_ = false;              // it names that role
+  bool tools_ = false;                  // it speaks of tools, or of thoughts
+  bool refuses_inline_system_ = false;  // system messages between the others
+  bool drops_inline_system_ = false;    // or leaves them out
+  std::string_view thinking_argument_;  // turns thinking on and off
 };
 
 }  // namespace fathom

@@ -1,4 +1,4 @@
-#include "text/model/chat_template.h"
+#include "text/chat/chat_template.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "text/model/inexact.h"
+#include "text/chat/inexact.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "text/model/message_content.h"
+#include "text/chat/message_content.h"
 
 #include <array>
 #include <utility>

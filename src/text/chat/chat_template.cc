@@ -1,9 +1,14 @@
-#include "text/model/chat_template.h"
+#include "text/chat/chat_template.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "codec/json.h"
+#include "text/chat/json_pieces.h"
+#include "text/chat/messages_request.h"
+#include "text/chat/responses_request.h"
 #include "text/jinja/text_strip.h"
 
 namespace fathom {
@@ -13,60 +18,48 @@ namespace {
 // whether the template has trimmed the message.
 constexpr std::string_view kEndMark = "\xef\xb7\x92 ";  // U+FDD2
 
-bool IsTrue(std::string_view json) { return json == "true"; }
-
-constexpr size_t kMostKwargs = 256;  // no template knows so many names
+// A few words in; whatever takes more than this is no template for chats.
+constexpr RenderLimits kProbeLimits = {.output = size_t{1} << 20, .steps = 100'000};
 
 // To vLLM what is null or "auto" is as good as not said.
-Result<void> AddKwargs(std::string_view text, const ChatRules& rules, TemplateDict& globals) {
-  TRY(const Json kwargs, ReadRequestJson(text));
-  if (kwargs.object() == nullptr || kwargs.object()->size() > kMostKwargs) {
-    return Fail(Blame::kCaller, "'chat_template_kwargs' is not an object of at most {} members",
-                kMostKwargs);
-  }
-  for (const auto& [name, value] : *kwargs.object()) {
+void AddKwargs(const Json::Object& kwargs, const ChatRules& rules, TemplateDict& globals) {
+  for (const auto& [name, value] : kwargs) {
     const bool automatic = value.string() != nullptr && *value.string() == "auto";
     if (rules.drops_empty_kwargs && (value.is_null() || automatic)) continue;
     SetMember(globals, name, TemplateValue::Of(value));
   }
-  return {};
-}
-
-Result<void> AddValue(std::string_view name, std::string_view json, TemplateDict& globals) {
-  if (json.empty()) return {};
-  TRY(const Json value, ReadRequestJson(json));
-  SetMember(globals, name, TemplateValue::Of(value));
-  return {};
 }
 
 // How hard to think, and with it whether to think at all, unless the request says that itself.
-Result<void> AddEffort(const ChatFields& chat, const ChatRules& rules, TemplateDict& globals) {
-  if (rules.thinking_switch.empty()) return {};
+void AddEffort(const ChatSource& chat, const ChatRules& rules, TemplateDict& globals) {
+  if (rules.thinking_switch.empty()) return;
   // SGLang takes it from either place, and from the template's own arguments first.
   const bool inside = rules.kwargs_say_effort && FindMember(globals, "reasoning_effort") != nullptr;
-  if (!inside) TRY_VOID(AddValue("reasoning_effort", chat.reasoning_effort, globals));
+  const bool given = !chat.reasoning_effort.is_null();
+  if (!inside && given) {
+    SetMember(globals, "reasoning_effort", TemplateValue::Of(chat.reasoning_effort));
+  }
   const TemplateValue* const effort = FindMember(globals, "reasoning_effort");
-  if (effort == nullptr || (!inside && chat.reasoning_effort.empty())) return {};
+  if (effort == nullptr || (!inside && !given) || !chat.effort_is_switch) return;
   const bool thinks = effort->text() == nullptr || *effort->text() != "none";
   for (const std::string_view name : {std::string_view("enable_thinking"), rules.thinking_switch}) {
     if (FindMember(globals, name) == nullptr) globals.emplace_back(name, thinks);
   }
-  return {};
 }
 
 // The names that a template can use, but for the messages.
-Result<TemplateDict> GlobalsOf(const ChatFields& chat, const ChatTemplate::Occasion& occasion) {
+TemplateDict GlobalsOf(const ChatSource& chat, const ChatTemplate::Occasion& occasion) {
   const ChatRules& rules = RulesOf(occasion.dialect);
   TemplateDict globals;
   if (occasion.roles != nullptr) globals = *occasion.roles;
   globals.emplace_back("documents", TemplateValue(nullptr));
-  if (!chat.chat_template_kwargs.empty()) {
-    TRY_VOID(AddKwargs(chat.chat_template_kwargs, rules, globals));
+  AddKwargs(chat.kwargs, rules, globals);
+  if (rules.takes_generation_prompt && !chat.documents.is_null()) {
+    SetMember(globals, "documents", TemplateValue::Of(chat.documents));
   }
-  if (rules.takes_generation_prompt) TRY_VOID(AddValue("documents", chat.documents, globals));
-  TRY_VOID(AddEffort(chat, rules, globals));
-  const bool generates = !rules.takes_generation_prompt || chat.add_generation_prompt.empty() ||
-                         IsTrue(chat.add_generation_prompt);
+  AddEffort(chat, rules, globals);
+  const bool generates =
+      !rules.takes_generation_prompt || chat.add_generation_prompt.value_or(true);
   SetMember(globals, "add_generation_prompt", generates);
   return globals;
 }
@@ -115,12 +108,35 @@ size_t CommonPrefix(std::string_view a, std::string_view b) {
 
 Result<ChatTemplate> ChatTemplate::Parse(std::string_view source) {
   TRY(Template parsed, Template::Parse(source));
-  bool media = false;
+  ChatTemplate out(std::move(parsed));
+  out.LookAt(source);
+  return out;
+}
+
+// What engines find out about a template at their start.
+void ChatTemplate::LookAt(std::string_view source) {
   for (const std::string_view word : {"image", "audio", "video", "vision"}) {
-    media = media || source.contains(word);
+    media_ = media_ || source.contains(word);
   }
-  const bool developer = source.contains("'developer'") || source.contains("\"developer\"");
-  return ChatTemplate(std::move(parsed), media, developer);
+  developer_ = source.contains("'developer'") || source.contains("\"developer\"");
+  tools_ = source.contains("tool") || source.contains("think");
+  for (const std::string_view name : {"enable_thinking", "thinking"}) {
+    if (thinking_argument_.empty() && source.contains(name)) thinking_argument_ = name;
+  }
+  constexpr std::string_view kSecond = "a second word of the system";
+  const auto message = [](std::string_view role, std::string_view text) {
+    return TemplateValue(
+        TemplateDict{{"role", TemplateValue(role)}, {"content", TemplateValue(text)}});
+  };
+  // Without the tokens that begin a prompt, as the engines do it: a template that cannot go without
+  // them counts as one that refuses.
+  const TemplateDict probe = {
+      {"messages", TemplateValue(TemplateList{message("system", "t"), message("user", "t"),
+                                              message("system", kSecond), message("user", "t")})},
+      {"add_generation_prompt", TemplateValue(false)}};
+  const auto rendered = template_.Render(probe, {.limits = kProbeLimits});
+  refuses_inline_system_ = !rendered;
+  drops_inline_system_ = !rendered || !rendered->contains(kSecond);
 }
 
 // Whether contents that are lists stay lists. SGLang has a rule of its own.
@@ -128,24 +144,73 @@ bool ChatTemplate::WantsParts(ChatDialect dialect) const {
   return template_.loops_over_content() || (media_ && dialect == ChatDialect::kSglang);
 }
 
+// Whether "none" asks for something else than any effort does.
+bool ChatTemplate::HearsNoEffort(const Occasion& occasion) const {
+  ChatSource probe;
+  probe.messages = {ObjectJson({{"role", TextJson("user")}, {"content", TextJson("Hi")}})};
+  const auto rendered = [&](std::string_view effort) {
+    probe.reasoning_effort = TextJson(effort);
+    return RenderSource(probe, occasion);
+  };
+  const RenderedChat none = rendered("none");
+  if (none.inexact) return false;
+  return std::ranges::none_of(
+      std::to_array<std::string_view>({"low", "medium", "high", "xhigh", "max"}),
+      [&](std::string_view effort) {
+        const RenderedChat other = rendered(effort);
+        return !other.inexact && other.text == none.text;
+      });
+}
+
+EngineHabits ChatTemplate::HabitsOf(const ChatFields& chat, const Occasion& occasion) const {
+  EngineHabits habits;
+  const bool sglang = occasion.dialect == ChatDialect::kSglang;
+  habits.takes_inline_system = sglang ? !drops_inline_system_ : !refuses_inline_system_;
+  habits.thinking_argument = thinking_argument_;
+  // A model that neither thinks nor uses tools is started without a parser for its thoughts.
+  const std::string_view guess = tools_ ? "qwen3" : "";
+  habits.thoughts = MarksOfParser(occasion.reasoning_parser.value_or(guess));
+  if (chat.thinking.contains("disabled") && occasion.dialect == ChatDialect::kVllm) {
+    habits.hears_no_effort = HearsNoEffort(occasion);
+  }
+  return habits;
+}
+
+Result<ChatSource> ChatTemplate::Read(const ChatFields& chat, const Occasion& occasion) const {
+  switch (chat.api) {
+    case PromptApi::kChat:
+      return ReadChat(chat);
+    case PromptApi::kMessages:
+      return ReadMessages(chat, occasion.dialect, HabitsOf(chat, occasion));
+    case PromptApi::kResponses:
+      return ReadResponses(chat, occasion.dialect, HabitsOf(chat, occasion));
+  }
+  CHECK(false);
+}
+
 RenderedChat ChatTemplate::Render(const ChatFields& chat, const Occasion& occasion) const {
+  auto source = Read(chat, occasion);
+  if (!source) return Unknown(Inexact::kNotAPrompt, std::move(source).error().what);
+  return RenderSource(*source, occasion);
+}
+
+RenderedChat ChatTemplate::RenderSource(const ChatSource& chat, const Occasion& occasion) const {
   const ChatPreparation how{.dialect = occasion.dialect,
                             .content_in_parts = WantsParts(occasion.dialect),
                             .knows_developer = developer_,
                             .filter = occasion.filter};
   auto prepared = PrepareChat(chat, how);
   if (!prepared) return Unknown(Inexact::kNotAPrompt, std::move(prepared).error().what);
-  auto globals = GlobalsOf(chat, occasion);
-  if (!globals) return Unknown(Inexact::kNotAPrompt, std::move(globals).error().what);
+  TemplateDict globals = GlobalsOf(chat, occasion);
   const bool continues =
-      IsTrue(chat.continue_final_message) && RulesOf(occasion.dialect).takes_generation_prompt;
-  if (continues && IsTrue(chat.add_generation_prompt)) {
+      chat.continue_final_message && RulesOf(occasion.dialect).takes_generation_prompt;
+  if (continues && chat.add_generation_prompt.value_or(false)) {
     return Unknown(Inexact::kNotAPrompt,
                    "continue_final_message and add_generation_prompt cannot be combined");
   }
-  if (continues) SetMember(*globals, "add_generation_prompt", false);
-  SetMember(*globals, "tools", prepared->tools);
-  return RenderPrepared(*std::move(prepared), *std::move(globals), continues,
+  if (continues) SetMember(globals, "add_generation_prompt", false);
+  SetMember(globals, "tools", prepared->tools);
+  return RenderPrepared(*std::move(prepared), std::move(globals), continues,
                         {.limits = occasion.limits, .now = occasion.now});
 }
 

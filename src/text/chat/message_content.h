@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "codec/json.h"
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 
 namespace fathom {
 

@@ -1,4 +1,4 @@
-#include "text/model/developer_messages.h"
+#include "text/chat/developer_messages.h"
 
 #include <algorithm>
 #include <string>

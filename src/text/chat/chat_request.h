@@ -1,6 +1,6 @@
-// A chat as a client wrote it, and what a template sees of it.
+// A chat as a client wrote it, as an engine reads it, and what a template sees of it.
 //
-// Engines prepare chats before the template gets them, and not all alike (model/chat_dialect.h):
+// Engines prepare chats before the template gets them, and not all alike (chat/chat_dialect.h):
 // which fields of a message are kept, how texts in parts are joined, what a missing content
 // becomes. The same preparation here gives the same prompt.
 //
@@ -15,14 +15,18 @@
 #include "base/result.h"
 #include "codec/json.h"
 #include "text/jinja/value.h"
-#include "text/model/chat_dialect.h"
-#include "text/model/inexact.h"
+#include "text/chat/chat_dialect.h"
+#include "text/chat/inexact.h"
 
 namespace fathom {
+
+// Whose form does a request have?
+enum class PromptApi : uint8_t { kChat, kMessages, kResponses };
 
 // The members of a request that reach the template: valid JSON values, empty where there is none
 // (or null).
 struct ChatFields {
+  PromptApi api = PromptApi::kChat;
   std::string_view messages;
   std::string_view tools;
   std::string_view tool_choice;
@@ -33,6 +37,28 @@ struct ChatFields {
   std::string_view add_generation_prompt;
   std::string_view continue_final_message;
   std::string_view add_special_tokens;
+  // Of /v1/messages.
+  std::string_view system;
+  std::string_view thinking;
+  std::string_view output_config;
+  // Of /v1/responses.
+  std::string_view input;
+  std::string_view instructions;
+  std::string_view reasoning;
+  std::string_view previous_response_id;
+};
+
+// The same chat, read: in the form of /v1/chat/completions, whichever API it came by.
+struct ChatSource {
+  Json::Array messages;
+  std::optional<Json::Array> tools;
+  Json tool_choice;
+  Json documents;
+  Json reasoning_effort;
+  Json::Object kwargs;                        // for the template
+  std::optional<bool> add_generation_prompt;  // unless the client leaves it to the engine
+  bool continue_final_message = false;
+  bool effort_is_switch = true;  // reasoning_effort also decides whether to think
 };
 
 // Stands where something is that cannot be told in tokens. A noncharacter: what comes before it in
@@ -63,9 +89,15 @@ struct PreparedChat {
   std::optional<TemplateList> as_is;
 };
 
-// A member of a request, as engines read it.
+// A member of a request, as engines read it. Null if there is none.
 Result<Json> ReadRequestJson(std::string_view text);
+Result<Json::Array> ReadRequestList(std::string_view text, std::string_view name);
+// Template arguments; refused if there are more than a template can have a use for.
+Result<Json::Object> ReadKwargs(std::string_view text);
 
-Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& how);
+// A request to /v1/chat/completions.
+Result<ChatSource> ReadChat(const ChatFields& chat);
+
+Result<PreparedChat> PrepareChat(const ChatSource& chat, const ChatPreparation& how);
 
 }  // namespace fathom

@@ -1,15 +1,15 @@
-#include "text/model/chat_request.h"
+#include "text/chat/chat_request.h"
 
 #include <utility>
 
 #include "codec/json_as_python.h"
-#include "text/model/developer_messages.h"
-#include "text/model/message_content.h"
+#include "text/chat/developer_messages.h"
+#include "text/chat/message_content.h"
 
 namespace fathom {
 namespace {
 
-const std::string* TextIn(const Json& object, std::string_view name) {
+const std::string* StringIn(const Json& object, std::string_view name) {
   const Json* const member = object.Find(name);
   return member != nullptr ? member->string() : nullptr;
 }
@@ -25,7 +25,7 @@ class ChatReader {
   explicit ChatReader(const ChatPreparation& how) : how_(how), rules_(RulesOf(how.dialect)) {}
 
   Result<void> Add(const Json& message) {
-    const std::string* const given = TextIn(message, "role");
+    const std::string* const given = StringIn(message, "role");
     if (given == nullptr) return Fail(Blame::kCaller, "a message has no role");
     const std::string role = rules_.lowers_roles ? Lowered(*given) : *given;
     TRY(MessageContent content, ReadContent(message.Find("content"), role, how_));
@@ -61,22 +61,20 @@ class ChatReader {
 // The name in {"type": "function", "function": {"name": ...}}.
 const std::string* NamedTool(const Json& choice) {
   const Json* const function = choice.Find("function");
-  return function != nullptr ? TextIn(*function, "name") : nullptr;
+  return function != nullptr ? StringIn(*function, "name") : nullptr;
 }
 
-Result<TemplateValue> ToolsOf(const ChatFields& chat, const ChatRules& rules) {
-  if (chat.tools.empty()) return TemplateValue(nullptr);
-  if (rules.no_tools_if_none && chat.tool_choice == R"("none")") return TemplateValue(nullptr);
-  TRY(const Json tools, ReadRequestJson(chat.tools));
-  if (tools.array() == nullptr) return Fail(Blame::kCaller, "'tools' is not a list");
-  if (tools.array()->empty() && !rules.empty_tools_stay) return TemplateValue(nullptr);
-  Json choice;
-  if (rules.only_named_tool && chat.tool_choice.starts_with('{')) {
-    TRY(choice, ReadRequestJson(chat.tool_choice));
-  }
-  const std::string* const wanted = NamedTool(choice);
+bool IsWord(const Json& value, std::string_view word) {
+  return value.string() != nullptr && *value.string() == word;
+}
+
+TemplateValue ToolsOf(const ChatSource& chat, const ChatRules& rules) {
+  if (!chat.tools) return nullptr;
+  if (rules.no_tools_if_none && IsWord(chat.tool_choice, "none")) return nullptr;
+  if (chat.tools->empty() && !rules.empty_tools_stay) return nullptr;
+  const std::string* const wanted = rules.only_named_tool ? NamedTool(chat.tool_choice) : nullptr;
   TemplateList out;
-  for (const Json& tool : *tools.array()) {
+  for (const Json& tool : *chat.tools) {
     const std::string* const name = NamedTool(tool);
     if (wanted != nullptr && (name == nullptr || *name != *wanted)) continue;
     out.push_back(rules.tool(tool));
@@ -86,13 +84,13 @@ Result<TemplateValue> ToolsOf(const ChatFields& chat, const ChatRules& rules) {
 
 // A final message of the assistant is the beginning of its next one, or something that the user
 // says.
-void TurnFinalMessage(const ChatFields& chat, PreparedChat& prepared) {
+void TurnFinalMessage(const ChatSource& chat, PreparedChat& prepared) {
   const TemplateDict& last = *prepared.messages.back().dict();
   const std::string* const role = FindMember(last, "role")->text();
   const std::string* const content = FindMember(last, "content")->text();
   if (*role != "assistant" || content == nullptr) return;
   const std::string text = *content;
-  if (chat.continue_final_message == "true") {
+  if (chat.continue_final_message) {
     prepared.messages.pop_back();
     prepared.beginning = text;
   } else {
@@ -106,6 +104,7 @@ void TurnFinalMessage(const ChatFields& chat, PreparedChat& prepared) {
 }  // namespace
 
 Result<Json> ReadRequestJson(std::string_view text) {
+  if (text.empty()) return Json();
   auto json = JsonAsPython(text);
   if (json) return *std::move(json);
   return Fail(Blame::kCaller, "{}",
@@ -115,16 +114,47 @@ Result<Json> ReadRequestJson(std::string_view text) {
                     "supported");
 }
 
-Result<PreparedChat> PrepareChat(const ChatFields& chat, const ChatPreparation& how) {
-  TRY(const Json messages, ReadRequestJson(chat.messages));
-  if (messages.array() == nullptr || messages.array()->empty()) {
-    return Fail(Blame::kCaller, "'messages' is not a list of messages");
+Result<Json::Array> ReadRequestList(std::string_view text, std::string_view name) {
+  TRY(Json json, ReadRequestJson(text));
+  if (json.array() == nullptr) return Fail(Blame::kCaller, "'{}' is not a list", name);
+  return std::get<Json::Array>(std::move(json).Take());
+}
+
+Result<Json::Object> ReadKwargs(std::string_view text) {
+  constexpr size_t kMostKwargs = 256;  // no template knows so many names
+  TRY(Json kwargs, ReadRequestJson(text));
+  if (kwargs.is_null()) return Json::Object();
+  if (kwargs.object() == nullptr || kwargs.object()->size() > kMostKwargs) {
+    return Fail(Blame::kCaller, "'chat_template_kwargs' is not an object of at most {} members",
+                kMostKwargs);
   }
+  return std::get<Json::Object>(std::move(kwargs).Take());
+}
+
+Result<ChatSource> ReadChat(const ChatFields& chat) {
+  ChatSource source;
+  TRY(source.messages, ReadRequestList(chat.messages, "messages"));
+  if (!chat.tools.empty()) {
+    TRY(source.tools, ReadRequestList(chat.tools, "tools"));
+  }
+  TRY(source.tool_choice, ReadRequestJson(chat.tool_choice));
+  TRY(source.documents, ReadRequestJson(chat.documents));
+  TRY(source.reasoning_effort, ReadRequestJson(chat.reasoning_effort));
+  TRY(source.kwargs, ReadKwargs(chat.chat_template_kwargs));
+  if (!chat.add_generation_prompt.empty()) {
+    source.add_generation_prompt = chat.add_generation_prompt == "true";
+  }
+  source.continue_final_message = chat.continue_final_message == "true";
+  return source;
+}
+
+Result<PreparedChat> PrepareChat(const ChatSource& chat, const ChatPreparation& how) {
+  if (chat.messages.empty()) return Fail(Blame::kCaller, "there are no messages");
   ChatReader reader(how);
-  for (const Json& message : *messages.array()) TRY_VOID(reader.Add(message));
+  for (const Json& message : chat.messages) TRY_VOID(reader.Add(message));
   PreparedChat prepared = std::move(reader).Take();
   const ChatRules& rules = RulesOf(how.dialect);
-  TRY(prepared.tools, ToolsOf(chat, rules));
+  prepared.tools = ToolsOf(chat, rules);
   if (rules.folds_developer && !how.knows_developer) {
     FoldDeveloper(prepared.messages);
     if (prepared.as_is) FoldDeveloper(*prepared.as_is);
