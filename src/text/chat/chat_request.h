@@ -14,9 +14,9 @@
 
 #include "base/result.h"
 #include "codec/json.h"
-#include "text/jinja/value.h"
 #include "text/chat/chat_dialect.h"
 #include "text/chat/inexact.h"
+#include "text/jinja/value.h"
 
 namespace fathom {
 

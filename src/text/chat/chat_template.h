@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "text/jinja/template.h"
 #include "text/chat/chat_request.h"
 #include "text/chat/engine_habits.h"
+#include "text/jinja/template.h"
 
 namespace fathom {
 

@@ -46,10 +46,10 @@ inline void SetIn(Json::Object& object, std::string_view name, Json value) {
 
 // A call of a tool, as an assistant's message has it.
 inline Json CallJson(std::string_view id, std::string_view name, Json arguments) {
-  return ObjectJson({{"id", TextJson(id)},
-                     {"type", TextJson("function")},
-                     {"function", ObjectJson({{"name", TextJson(name)},
-                                              {"arguments", std::move(arguments)}})}});
+  return ObjectJson(
+      {{"id", TextJson(id)},
+       {"type", TextJson("function")},
+       {"function", ObjectJson({{"name", TextJson(name)}, {"arguments", std::move(arguments)}})}});
 }
 
 inline Json ToolMessage(std::string_view call, Json content) {

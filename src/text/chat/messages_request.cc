@@ -240,8 +240,7 @@ class MessagesReader {
     }
     Json::Array all;
     all.reserve(messages_.size() + 1);
-    all.push_back(
-        ObjectJson({{"role", TextJson("system")}, {"content", TextJson(joined)}}));
+    all.push_back(ObjectJson({{"role", TextJson("system")}, {"content", TextJson(joined)}}));
     std::ranges::move(messages_, std::back_inserter(all));
     return all;
   }
@@ -468,7 +467,7 @@ class MessagesReader {
     std::string text = "Tool result: ";
     if (content != nullptr && content->string() != nullptr) {
       text += *content->string();
-    } else if (content != nullptr && !content->array()->empty()) {
+    } else if (content != nullptr && (content->array() == nullptr || !content->array()->empty())) {
       return Fail(Blame::kCaller, "a message of the assistant has the result of a tool");
     }
     parts_.push_back(TextPartJson(text));
@@ -567,7 +566,8 @@ Result<Json> ChatTool(const Json& tool, ChatDialect dialect) {
   }
   const Json* const later = GivenIn(tool, "defer_loading");
   out.emplace_back("function", ObjectJson(std::move(function)));
-  if (later != nullptr && dialect != ChatDialect::kTrtllm) out.emplace_back("defer_loading", *later);
+  if (later != nullptr && dialect != ChatDialect::kTrtllm)
+    out.emplace_back("defer_loading", *later);
   return ObjectJson(std::move(out));
 }
 
@@ -584,8 +584,7 @@ Result<void> ChangeTools(const Json& block, NamedTools& tools, std::vector<std::
     return Fail(Blame::kCaller, "a change of tools has no tool");
   }
   const std::string name(by_value ? TextIn(*definition, "name") : TextIn(*change, "name"));
-  const auto found =
-      std::ranges::find(tools, name, [](const auto& entry) { return entry.first; });
+  const auto found = std::ranges::find(tools, name, [](const auto& entry) { return entry.first; });
   if (by_value) {
     if (found != tools.end()) {
       found->second = *definition;
@@ -638,8 +637,8 @@ Result<Json::Array> ToolsAtTheEnd(Json::Array tools, const Json::Array& messages
   return out;
 }
 
-Result<void> ReadMessageTools(const ChatFields& request, const Json::Array& messages, ChatDialect dialect,
-                       ChatSource& source) {
+Result<void> ReadMessageTools(const ChatFields& request, const Json::Array& messages,
+                              ChatDialect dialect, ChatSource& source) {
   Json::Array tools;
   if (!request.tools.empty()) {
     TRY(tools, ReadRequestList(request.tools, "tools"));
@@ -667,9 +666,9 @@ Result<void> ReadMessageChoice(const ChatFields& request, ChatSource& source) {
   if (type == "none") {
     source.tool_choice = TextJson("none");
   } else if (type == "tool") {
-    source.tool_choice = ObjectJson(
-        {{"type", TextJson("function")},
-         {"function", ObjectJson({{"name", TextJson(TextIn(choice, "name"))}})}});
+    source.tool_choice =
+        ObjectJson({{"type", TextJson("function")},
+                    {"function", ObjectJson({{"name", TextJson(TextIn(choice, "name"))}})}});
   }
   return {};
 }

@@ -26,12 +26,13 @@ Json CustomSchema(ChatDialect dialect) {
   Json::Object schema = {
       {"type", TextJson("object")},
       {"properties",
-       ObjectJson({{std::string(kCustomInput),
-                    ObjectJson({{"type", TextJson("string")},
-                                {"description",
-                                 TextJson(trtllm ? "The complete freeform input for this tool, "
-                                                   "passed through verbatim."
-                                                 : "The freeform text payload for this tool.")}})}})},
+       ObjectJson(
+           {{std::string(kCustomInput),
+             ObjectJson({{"type", TextJson("string")},
+                         {"description",
+                          TextJson(trtllm ? "The complete freeform input for this tool, "
+                                            "passed through verbatim."
+                                          : "The freeform text payload for this tool.")}})}})},
       {"required", ListJson({TextJson(kCustomInput)})}};
   if (!trtllm) schema.emplace_back("additionalProperties", Json(Json::Value(false)));
   return ObjectJson(std::move(schema));
@@ -340,8 +341,8 @@ class TrtllmItems {
     }
     if (type != "message") return UnknownItem();
     const std::string_view role = TextIn(item, "role");
-    out.Add(Turn(role.empty() ? "assistant" : role, "content",
-                 TextJson(TextOf(item.Find("content")))));
+    out.Add(
+        Turn(role.empty() ? "assistant" : role, "content", TextJson(TextOf(item.Find("content")))));
     return {};
   }
 
@@ -361,8 +362,8 @@ class TrtllmItems {
     if (!space.empty()) name = std::string(space) + "." + name;
     std::string_view id = TextIn(item, "call_id");
     if (id.empty()) id = TextIn(item, "id");
-    Json arguments = type == "custom_tool_call" ? CustomArguments(item)
-                                                : TextJson(TextIn(item, "arguments"));
+    Json arguments =
+        type == "custom_tool_call" ? CustomArguments(item) : TextJson(TextIn(item, "arguments"));
     const Json::Array calls = {CallJson(id, name, std::move(arguments))};
     if (out.Open() != nullptr) {
       out.AddCalls(calls);
@@ -499,7 +500,8 @@ class ToolReader {
 
   Json ParametersOf(const Json& tool) const {
     const Json* const given = GivenIn(tool, "parameters");
-    if (given != nullptr || dialect_ != ChatDialect::kTrtllm) return MemberOrNull(tool, "parameters");
+    if (given != nullptr || dialect_ != ChatDialect::kTrtllm)
+      return MemberOrNull(tool, "parameters");
     return ObjectJson({{"type", TextJson("object")}, {"properties", ObjectJson({})}});
   }
 
@@ -535,9 +537,8 @@ Result<void> ReadResponseChoice(const ChatFields& request, ChatSource& source) {
   const Json* const function = choice.Find("function");
   if (name.empty() && function != nullptr) name = TextIn(*function, "name");
   if ((type != "function" && type != "custom") || name.empty()) return {};
-  source.tool_choice =
-      ObjectJson({{"type", TextJson("function")},
-                  {"function", ObjectJson({{"name", TextJson(name)}})}});
+  source.tool_choice = ObjectJson(
+      {{"type", TextJson("function")}, {"function", ObjectJson({{"name", TextJson(name)}})}});
   return {};
 }
 
