@@ -54,10 +54,9 @@ std::optional<PromptApis> ApiOf(std::string_view text) {
   if (parts.messages.empty()) {
     return parts.input.empty() ? std::nullopt : std::optional(kInResponses);
   }
-  const bool blocks = parts.tools.contains(R"("input_schema")") ||
-                      parts.messages.contains(R"("tool_use")") ||
-                      parts.messages.contains(R"("tool_result")") ||
-                      parts.messages.contains(R"("signature")");
+  const bool blocks =
+      parts.tools.contains(R"("input_schema")") || parts.messages.contains(R"("tool_use")") ||
+      parts.messages.contains(R"("tool_result")") || parts.messages.contains(R"("signature")");
   const bool beside =
       !parts.system.empty() || !parts.thinking.empty() || !parts.output_config.empty();
   return blocks || beside ? kInMessages : kInChats;

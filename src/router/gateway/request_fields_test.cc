@@ -94,7 +94,9 @@ TEST(RequestFields, KeepWhatThePromptIsMadeOfAsTheClientWroteIt) {
       R"("add_generation_prompt":false,"continue_final_message":true,)"
       R"("add_special_tokens":true,"mm_processor_kwargs":{"n":1},"media_io_kwargs":{"video":{}},)"
       R"("documents":[{}],"reasoning_effort":"low","tool_choice":"none","input_ids":[1],)"
-      R"("prompt_token_ids":[2],"echo":true,)"
+      R"("prompt_token_ids":[2],"echo":true,"system":"s","thinking":{"type":"disabled"},)"
+      R"("output_config":{},"input":"hi","instructions":"be brief","reasoning":{"effort":"low"},)"
+      R"("previous_response_id":"resp_1",)"
       R"("prompt":[1, 2],"cache_salt":"tenant","seed":7})";
   const auto fields = ReadRequestFields(body);
   ASSERT_TRUE(fields);
@@ -112,6 +114,13 @@ TEST(RequestFields, KeepWhatThePromptIsMadeOfAsTheClientWroteIt) {
   EXPECT_EQ(parts.documents, "[{}]");
   EXPECT_EQ(parts.reasoning_effort, R"("low")");
   EXPECT_EQ(parts.tool_choice, R"("none")");
+  EXPECT_EQ(parts.system, R"("s")");
+  EXPECT_EQ(parts.thinking, R"({"type":"disabled"})");
+  EXPECT_EQ(parts.output_config, "{}");
+  EXPECT_EQ(parts.input, R"("hi")");
+  EXPECT_EQ(parts.instructions, R"("be brief")");
+  EXPECT_EQ(parts.reasoning, R"({"effort":"low"})");
+  EXPECT_EQ(parts.previous_response_id, R"("resp_1")");
   EXPECT_EQ(fields->cache_salt, R"("tenant")");
   EXPECT_EQ(fields->input_ids, "[1]");
   EXPECT_EQ(fields->prompt_token_ids, "[2]");
