@@ -89,9 +89,9 @@ Result<PromptReport> PromptReporter::OfRequest(std::string_view body, PromptApis
   if (parts.messages.empty() && parts.input.empty()) {
     return Fail(Blame::kCaller, "the request has no {}", WantedBy(apis));
   }
-  std::optional<std::string_view> parser;
+  std::optional<std::string> parser;
   const std::string& named = settings_.Text("reasoning-parser");
-  if (!named.empty()) parser = named == "none" ? std::string_view() : named;
+  if (!named.empty()) parser = named == "none" ? "" : named;
   const LanguageModel::Manner manner{.dialect = DialectOf(settings_.Choice("engine")),
                                      .literal_user_text = settings_.Flag("literal-user-text"),
                                      .reasoning_parser = parser,

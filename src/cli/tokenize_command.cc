@@ -43,23 +43,11 @@ std::optional<PromptApis> ApiNamed(std::string_view form) {
   return std::nullopt;
 }
 
-// The API whose requests look like this; nothing if it is no request. Messages and chats share the
-// member of that name, and differ in what stands beside it and inside.
+// Nothing if it is no request.
 std::optional<PromptApis> ApiOf(std::string_view text) {
   if (!Trim(text).starts_with('{')) return std::nullopt;
   const auto fields = ReadRequestFields(text);
-  if (!fields) return std::nullopt;
-  const PromptFields& parts = fields->parts;
-  if (!parts.prompt.empty()) return kInCompletions;
-  if (parts.messages.empty()) {
-    return parts.input.empty() ? std::nullopt : std::optional(kInResponses);
-  }
-  const bool blocks =
-      parts.tools.contains(R"("input_schema")") || parts.messages.contains(R"("tool_use")") ||
-      parts.messages.contains(R"("tool_result")") || parts.messages.contains(R"("signature")");
-  const bool beside =
-      !parts.system.empty() || !parts.thinking.empty() || !parts.output_config.empty();
-  return blocks || beside ? kInMessages : kInChats;
+  return fields ? LikelyApi(fields->parts) : std::nullopt;
 }
 
 class Tokenizing {

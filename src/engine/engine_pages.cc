@@ -96,6 +96,16 @@ void ReadIteration(const Json& iteration, EngineReport& report) {
   SetUsage(*load, blocks > 0 ? used / static_cast<double>(blocks) : 0);
 }
 
+// A name that is too long for one is as good as none.
+std::optional<std::string> SglangReasoningParser(const Json& info) {
+  constexpr size_t kLongest = 64;
+  const Json* const parser = info.Find("reasoning_parser");
+  if (parser == nullptr) return std::nullopt;
+  if (parser->is_null()) return "";
+  if (parser->string() == nullptr || parser->string()->size() > kLongest) return std::nullopt;
+  return *parser->string();
+}
+
 }  // namespace
 
 std::optional<EngineReport> ReadVllmServerInfo(std::string_view page) {
@@ -139,6 +149,7 @@ std::optional<EngineReport> ReadSglangServerInfo(std::string_view page) {
   report.batch_tokens = SglangBatchTokens(*json);
   report.context_length = Tokens(NumberOf(*json, "context_length"));
   if (const auto off = BoolOf(*json, "disable_radix_cache")) report.prefix_caching = !*off;
+  report.reasoning_parser = SglangReasoningParser(*json);
   return report;
 }
 

@@ -64,8 +64,8 @@ class RankWitness {
   std::atomic<uint64_t> lives_{0};
   std::atomic<bool> trusted_{false};
   std::array<std::atomic<double>, kPromptSpaces> credit_{1.0, 1.0, 1.0};
-  std::array<std::atomic<bool>, kPromptKinds> same_tokens_{true, true, true, true,
-                                                           true, true, true};
+  std::array<std::atomic<bool>, kPromptKinds> same_tokens_{true, true, true, true, true,
+                                                           true, true, true, true};
 };
 
 }  // namespace fathom

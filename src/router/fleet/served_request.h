@@ -23,9 +23,11 @@ enum class PromptKind : uint8_t {
   kMedia,      // images, audio, video or files
   kDeveloper,  // messages of that role
   kTools,
-  kOptions,  // of the template: chat_template_kwargs, reasoning_effort, documents and the like
+  kOptions,   // of the template: chat_template_kwargs, reasoning_effort, documents and the like
+  kMessages,  // by /v1/messages, whatever is in it
+  kResponses,
 };
-constexpr size_t kPromptKinds = 7;
+constexpr size_t kPromptKinds = 9;
 
 // The counts of a rank's stream at some moment; they only grow.
 struct PulseReading {

@@ -114,6 +114,10 @@ std::string_view Prompts(PromptKind kind) {
       return "chats with tools";
     case PromptKind::kOptions:
       return "chats with template options";
+    case PromptKind::kMessages:
+      return "requests to /v1/messages";
+    case PromptKind::kResponses:
+      return "requests to /v1/responses";
   }
   std::unreachable();
 }

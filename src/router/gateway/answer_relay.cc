@@ -67,8 +67,10 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
       patience_(patience),
       kind_(kind),
       events_(IsEventStream(worker.head())),
-      reads_(usage.action != UsageWish::Action::kIgnore && kind == Kind::kCompletion &&
-             worker.head().status == 200 && !IsEncoded(worker.head())),
+      agents_(watch.form == AnswerForm::kMessages || watch.form == AnswerForm::kResponses),
+      reads_(usage.action != UsageWish::Action::kIgnore &&
+             (kind == Kind::kCompletion || agents_) && worker.head().status == 200 &&
+             !IsEncoded(worker.head())),
       takes_out_(reads_ && events_ && usage.action == UsageWish::Action::kTakeOut),
       keeps_length_(worker.head().framing == BodyFraming::kLength && !takes_out_),
       form_(watch.form),
@@ -150,9 +152,14 @@ bool AnswerRelay::PiecesPass() {
   for (size_t i = 0; i < piece_count_; ++i) {
     if (i + 1 < piece_count_ && !EndsWithBlankLine(pieces_[i])) return false;
     if (watches_ && stream_end_.Mentions(pieces_[i])) return false;
-    if (reads_ && !filter_.Passes(pieces_[i])) return false;
+    if (reads_ && HasUsage(pieces_[i])) return false;
   }
   return true;
+}
+
+// Whether these events must be read, or changed, for their usage.
+bool AnswerRelay::HasUsage(std::string_view events) {
+  return agents_ ? AgentUsage::Mentions(events) : !filter_.Passes(events);
 }
 
 // An answer that is not streamed, and may still be one that the engine ends early.
@@ -193,7 +200,11 @@ void AnswerRelay::PrepareOutput() {
   const bool all = !events_ || done_;
   showable_ = all ? held_.size() : WholeEvents(held_, torn_);
   StopAtEarlyEnd();
-  if (reads_ && events_) showable_ = filter_.Filter(held_, showable_);
+  if (reads_ && events_ && agents_) {
+    agent_usage_.Read(std::string_view(held_).substr(0, showable_));
+  } else if (reads_ && events_) {
+    showable_ = filter_.Filter(held_, showable_);
+  }
   const size_t most = takes_out_ ? kMaxFilteredEvent : kMaxHeldEvent;
   if (showable_ == 0 && held_.size() > most && !ended_early_) showable_ = held_.size();
   torn_ = held_.size() - showable_;
@@ -236,7 +247,9 @@ void AnswerRelay::Account(TimePoint now) {
 void AnswerRelay::TellUsage() {
   if (!reads_ || told_usage_) return;
   std::optional<EngineUsage> usage;
-  if (events_ && (done_ || filter_.final())) {
+  if (events_ && agents_) {
+    if (done_) usage = agent_usage_.usage();
+  } else if (events_ && (done_ || filter_.final())) {
     usage = filter_.usage();
   } else if (const auto member = done_ ? finder_.value() : std::nullopt) {
     usage = ReadUsage(*member);

@@ -23,6 +23,7 @@
 #include "codec/json_member.h"
 #include "io/http/client_connection.h"
 #include "io/http/server_connection.h"
+#include "router/gateway/agent_usage.h"
 #include "router/gateway/answer_screen.h"
 #include "router/gateway/early_end.h"
 #include "router/gateway/gateway_metrics.h"
@@ -71,8 +72,11 @@ class AnswerRelay {
   uint64_t bytes() const { return bytes_; }
   TimePoint last_progress() const { return last_progress_; }
   IoStatus failure() const { return failure_; }
-  // The usage filter of a stream; null if the answer is not a stream, or its usage is not read.
-  const UsageFilter* stream_usage() const { return reads_ && events_ ? &filter_ : nullptr; }
+  // The usage filter of a stream of completions; null if the answer is none, or its usage is not
+  // read.
+  const UsageFilter* stream_usage() const {
+    return reads_ && events_ && !agents_ ? &filter_ : nullptr;
+  }
 
  private:
   static constexpr size_t kMaxPieces = 16;
@@ -82,6 +86,7 @@ class AnswerRelay {
   void Hold();
   Screening Screen();
   bool PiecesPass();
+  bool HasUsage(std::string_view events);
   bool HoldsOn() const;
   void PrepareOutput();
   bool EndedEarlyWhole() const;
@@ -99,6 +104,7 @@ class AnswerRelay {
   const Patience patience_;
   const Kind kind_;
   const bool events_;        // a text/event-stream
+  const bool agents_;        // an answer of /v1/messages or /v1/responses
   const bool reads_;         // usage is read
   const bool takes_out_;     // usage is removed
   const bool keeps_length_;  // the worker's content-length is passed on
@@ -113,7 +119,8 @@ class AnswerRelay {
   std::array<std::string_view, kMaxPieces> pieces_;  // body bytes, in the worker's buffer
   size_t piece_count_ = 0;
   size_t decoded_ = 0;       // bytes of that buffer which the pieces came from
-  UsageFilter filter_;       // for a stream
+  UsageFilter filter_;       // for a stream of completions
+  AgentUsage agent_usage_;   // for a stream of the other APIs
   JsonMemberFinder finder_;  // for an answer that is not a stream
   bool told_usage_ = false;
   StreamEnd stream_end_;  // for a stream

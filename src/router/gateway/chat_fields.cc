@@ -23,4 +23,17 @@ ChatFields ChatOf(const PromptFields& fields) {
           .previous_response_id = fields.previous_response_id};
 }
 
+ChatDialect DialectOf(EngineKind engine) {
+  switch (engine) {
+    case EngineKind::kSglang:
+      return ChatDialect::kSglang;
+    case EngineKind::kTrtllm:
+      return ChatDialect::kTrtllm;
+    case EngineKind::kVllm:
+    case EngineKind::kUnknown:
+      break;
+  }
+  return ChatDialect::kVllm;
+}
+
 }  // namespace fathom

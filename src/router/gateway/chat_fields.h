@@ -8,4 +8,7 @@ namespace fathom {
 
 ChatFields ChatOf(const PromptFields& fields);
 
+// How that engine prepares chats.
+ChatDialect DialectOf(EngineKind engine);
+
 }  // namespace fathom

@@ -216,6 +216,12 @@ Answer DebugPages::NobodyFor(const FleetSnapshot& fleet, const std::string& mode
   return OpenAiError(503, "no_workers", "no worker is ready for this request");
 }
 
+Route RouteOf(PromptApis api) {
+  if (api == kInMessages) return Route::kMessages;
+  if (api == kInResponses) return Route::kResponses;
+  return api == kInChats ? Route::kChat : Route::kCompletions;
+}
+
 Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body) {
   if (!WantsTokens(context_.options.steering.mode)) {
     co_return OpenAiError(404, "not_by_prompt",
@@ -228,7 +234,7 @@ Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body)
     co_return OpenAiError(400, "invalid_model", fields->model_problem, "model");
   }
   if (!router_) router_ = std::make_unique<LoopRouter>(context_, loop_, 1);
-  const Route route = fields->parts.messages.empty() ? Route::kCompletions : Route::kChat;
+  const Route route = RouteOf(LikelyApi(fields->parts).value_or(kInCompletions));
   Selection selection(*router_, head, route, *fields, "");
   if (selection.HasNoWorker()) co_return NobodyFor(*context_.fleet.Current(), fields->model);
   auto preparing = selection.Prepare();

@@ -6,6 +6,10 @@
 
 #include "base/text.h"
 #include "codec/json_scan.h"
+#include "router/gateway/chat_fields.h"
+#include "text/chat/chat_texts.h"
+#include "text/chat/messages_request.h"
+#include "text/chat/responses_request.h"
 #include "text/tokens/token_ids.h"
 
 namespace fathom {
@@ -59,7 +63,7 @@ bool HasTemplateArguments(const TokenQuestion& question) {
   return false;
 }
 
-std::string BodyOf(const TokenQuestion& question) {
+std::string WriteBody(const TokenQuestion& question) {
   std::string body = "{";
   if (!question.model.empty()) {
     body += "\"model\":";
@@ -76,6 +80,33 @@ std::string BodyOf(const TokenQuestion& question) {
   }
   body += '}';
   return body;
+}
+
+// Another API's request, as a chat: no engine tokenizes it in its own form. What the engine has
+// found out about its template at its start is not known here. False: it is no such request.
+bool AskAsChat(const TokenQuestion& question, std::string& body) {
+  EngineHabits habits;
+  habits.thoughts = MarksOfParser(question.reasoning_parser.value_or(""));
+  const ChatDialect dialect = DialectOf(question.engine);
+  const ChatFields fields = ChatOf(question.parts);
+  const bool responses = fields.api == PromptApi::kResponses;
+  const auto source = responses ? ReadResponses(fields, dialect, habits)
+                                : ReadMessages(fields, dialect, habits);
+  if (!source) return false;
+  const ChatTexts texts = WriteChat(*source);
+  TokenQuestion chat = question;
+  chat.parts = {.messages = texts.messages,
+                .tools = texts.tools,
+                .chat_template_kwargs = texts.kwargs,
+                .reasoning_effort = texts.reasoning_effort,
+                .tool_choice = texts.tool_choice};
+  if (texts.continue_final_message) {
+    chat.parts.continue_final_message = "true";
+    chat.parts.add_generation_prompt = "false";
+  }
+  if (responses) chat.parts.add_special_tokens = "true";
+  body = WriteBody(chat);
+  return true;
 }
 
 // {"count": 2, "max_model_len": 4096, "tokens": [1, 2], ...}
@@ -137,7 +168,11 @@ Duration LateAfter(Duration patience) {
 
 Task<TokenAnswer> EngineTokenizer::Tokenize(const TokenQuestion& question, TimePoint deadline) {
   const auto race = std::make_shared<Race>();
-  race->body = BodyOf(question);
+  if (question.parts.api == PromptApi::kChat) {
+    race->body = WriteBody(question);
+  } else if (!AskAsChat(question, race->body)) {
+    co_return std::unexpected(TokenFailure::kRefused);
+  }
   race->may_have_none = question.parts.prompt == R"("")";
   race->deadline = deadline;
   for (bool hedged = false;;) {

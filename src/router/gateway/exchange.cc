@@ -10,8 +10,13 @@
 namespace fathom {
 namespace {
 
-UsageQuestion::Policy UsagePolicy(const Selection& selection, const GatewayOptions& options) {
+UsageQuestion::Policy UsagePolicy(const Selection& selection, Route route,
+                                  const GatewayOptions& options) {
   if (!selection.by_prompt()) return UsageQuestion::Policy::kIgnore;
+  // Streams of the other APIs always have it.
+  if (route != Route::kChat && route != Route::kCompletions) {
+    return UsageQuestion::Policy::kOnlyRead;
+  }
   return options.ask_usage ? UsageQuestion::Policy::kMayAsk : UsageQuestion::Policy::kOnlyRead;
 }
 
@@ -30,7 +35,7 @@ Exchange::Exchange(Gateway& gateway, ServerConnection& client, const PassedRoute
       give_up_at_(client.request_started() + context_.options.request_timeout),
       request_id_(RequestIdOf(client.head(), gateway.ids_, made_id_)),
       selection_(gateway.router_, client.head(), route_, fields, request_id_),
-      usage_(route_, fields, UsagePolicy(selection_, context_.options)),
+      usage_(route_, fields, UsagePolicy(selection_, route_, context_.options)),
       asked_at_(loop_.now()) {
   next_ = gateway.exchanges_;
   if (next_ != nullptr) next_->link_ = &next_;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "codec/request_target.h"
+#include "router/gateway/api_error.h"
 #include "router/gateway/exchange.h"
 #include "router/gateway/openai_error.h"
 #include "router/gateway/request_fields.h"
@@ -41,12 +42,12 @@ bool SteersByRequestId(const RequestHead& head) {
          id->value.find("___decode_addr_") != id->value.npos;
 }
 
-Answer TransferRefused(std::string_view what, std::string_view param) {
+Answer TransferRefused(AnswerForm form, std::string_view what, std::string_view param) {
   const std::string message = fmt::format(
       "{} steers transfers of KV cache between engines, which clients may not do here "
       "(--allow-transfer-fields)",
       what);
-  return OpenAiError(400, "transfer_field_refused", message, param);
+  return ApiError(form, 400, "transfer_field_refused", message, param);
 }
 
 }  // namespace
@@ -115,7 +116,7 @@ Task<void> Gateway::Pass(ServerConnection& connection, const PassedRoute& route)
       const auto read = co_await reading;
       if (read) body = *read;
       if (!read && read.error().status == 0) co_return;
-      if (!read) refusal = Refuse(read.error());
+      if (!read) refusal = RefuseAs(route.form, read.error());
     }
     if (body) {
       auto fields = ReadFields(head, route, *body);
@@ -140,16 +141,21 @@ std::optional<Answer> Gateway::RefuseAtTheDoor(ServerConnection& connection,
                                                const PassedRoute& route) {
   const RequestHead& head = connection.head();
   if (!route.Allows(head.method)) return MethodNotAllowed(route.methods);
+  const AnswerForm form = route.form;
   if (context_.draining.load(std::memory_order_relaxed)) {
     context_.metrics.rejected_draining.Add();
     connection.CloseAfterwards();
-    return OpenAiError(503, "draining", "this router is shutting down; send the request again");
+    return ApiError(form, 503, "draining",
+                    "this router is shutting down; send the request again");
   }
   if (!context_.api_keys.Admits(head)) {
-    return OpenAiError(401, "invalid_api_key", "a valid API key is required in Authorization");
+    return ApiError(form, 401, "invalid_api_key",
+                    form == AnswerForm::kMessages
+                        ? "a valid API key is required in x-api-key or Authorization"
+                        : "a valid API key is required in Authorization");
   }
   if (!context_.options.allow_transfer_fields && SteersByRequestId(head)) {
-    return TransferRefused("this x-request-id", "x-request-id");
+    return TransferRefused(form, "this x-request-id", "x-request-id");
   }
   return std::nullopt;
 }
@@ -161,15 +167,17 @@ std::expected<RequestFields, Answer> Gateway::ReadFields(const RequestHead& head
   auto fields = ReadRequestFields(body);
   if (!fields) {
     return std::unexpected(
-        OpenAiError(400, "invalid_json",
-                    "the request body is not a valid JSON object: " + fields.error().what));
+        ApiError(route.form, 400, "invalid_json",
+                 "the request body is not a valid JSON object: " + fields.error().what));
   }
   if (!fields->model_problem.empty()) {
-    return std::unexpected(OpenAiError(400, "invalid_model", fields->model_problem, "model"));
+    return std::unexpected(
+        ApiError(route.form, 400, "invalid_model", fields->model_problem, "model"));
   }
   if (!context_.options.allow_transfer_fields && !fields->transfer_field.empty()) {
     return std::unexpected(
-        TransferRefused(fmt::format("'{}'", fields->transfer_field), fields->transfer_field));
+        TransferRefused(route.form, fmt::format("'{}'", fields->transfer_field),
+                        fields->transfer_field));
   }
   return *std::move(fields);
 }
@@ -185,10 +193,14 @@ Task<std::expected<std::string_view, RequestProblem>> Gateway::ReadBody(
 }
 
 Answer Gateway::Refuse(const RequestProblem& problem) {
+  return RefuseAs(AnswerForm::kOther, problem);
+}
+
+Answer Gateway::RefuseAs(AnswerForm form, const RequestProblem& problem) {
   const std::string_view code = problem.status == 413   ? "request_too_large"
                                 : problem.status == 408 ? "request_timeout"
                                                         : "bad_request";
-  return OpenAiError(problem.status, code, problem.what);
+  return ApiError(form, problem.status, code, problem.what);
 }
 
 Task<void> Gateway::Housekeep() {

@@ -29,6 +29,8 @@ class Gateway final : public HttpHandler {
 
   Task<void> Handle(ServerConnection& connection) override;
   Answer Refuse(const RequestProblem& problem) override;
+  // In the shape of the API's errors.
+  static Answer RefuseAs(AnswerForm form, const RequestProblem& problem);
 
   // Checks the requests in flight on this loop and the connections in its pool, until the loop
   // stops.

@@ -10,7 +10,7 @@ namespace fathom {
 namespace {
 
 constexpr std::array<std::string_view, kRoutes> kRouteNames = {
-    "chat", "completions", "embeddings", "responses", "other", "own"};
+    "chat", "completions", "embeddings", "responses", "messages", "count_tokens", "other", "own"};
 constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
     "connect", "broken", "timeout", "status", "busy", "aborted", "gone", "question"};
 
@@ -69,6 +69,11 @@ bool IsAdapterOf(const Member& member, const std::string& model) {
 }  // namespace
 
 std::string_view Name(Route route) { return kRouteNames[static_cast<size_t>(route)]; }
+bool HasPrompt(Route route) {
+  return route == Route::kChat || route == Route::kCompletions || route == Route::kMessages ||
+         route == Route::kResponses;
+}
+
 std::string_view Name(RetryReason reason) { return kReasonNames[static_cast<size_t>(reason)]; }
 
 GatewayMetrics::GatewayMetrics(Registry& registry)

@@ -14,9 +14,20 @@
 namespace fathom {
 
 // Kinds of request, as a label: a bounded set.
-enum class Route : uint8_t { kChat, kCompletions, kEmbeddings, kResponses, kOther, kOwn };
-constexpr size_t kRoutes = 6;
+enum class Route : uint8_t {
+  kChat,
+  kCompletions,
+  kEmbeddings,
+  kResponses,
+  kMessages,
+  kCountTokens,
+  kOther,
+  kOwn
+};
+constexpr size_t kRoutes = 8;
 std::string_view Name(Route route);
+// Whether requests of this kind have a prompt whose prefix can be cached.
+bool HasPrompt(Route route);
 
 enum class RetryReason : uint8_t {
   kConnect,

@@ -95,6 +95,7 @@ Task<LocalTokenizer::Reading> LocalTokenizer::Read(std::shared_ptr<const Languag
   const PartsSource source{model->tokenizer(), cache_, model->fingerprint(), secret_};
   const LanguageModel::Manner how{.dialect = manner.dialect,
                                   .literal_user_text = manner.literal_user_text,
+                                  .reasoning_parser = manner.reasoning_parser,
                                   .now = LocalSecondsNow()};
   const auto work = std::make_shared<Work>(std::move(model), source, how, fields);
   const bool rendered = bytes <= kMostAtOnce && RenderAtOnce(*work);

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,7 @@ class LocalTokenizer {
   struct Manner {
     ChatDialect dialect = ChatDialect::kVllm;
     bool literal_user_text = false;
+    std::optional<std::string> reasoning_parser = {};
   };
 
   struct Reading {

@@ -6,19 +6,32 @@
 #include "codec/json_scan.h"
 
 namespace fathom {
+namespace {
+
+// The same bytes have other tokens by another API.
+std::string_view NameOf(PromptApi api) {
+  if (api == PromptApi::kMessages) return "messages";
+  return api == PromptApi::kResponses ? "responses" : "";
+}
+
+}  // namespace
+
 PromptKeys::PromptKeys(std::string_view model, EngineKind engine, const PromptFields& parts,
                        uint64_t secret)
-    : whole_(KeyOfText(model, secret)) {
+    : whole_(ChainText(KeyOfText(model, secret), NameOf(parts.api), secret)) {
+  const auto turns =
+      parts.api == PromptApi::kResponses ? &PromptFields::input : &PromptFields::messages;
   for (const PromptField& field : kPromptFields) {
     const bool counts =
         parts.api != PromptApi::kChat || field.By(engine) != PromptField::Asked::kNot;
-    if (field.value == &PromptFields::messages || !counts) continue;
+    if (field.value == turns || !counts) continue;
     whole_ = ChainText(whole_, parts.*field.value, secret);
   }
-  if (parts.messages.starts_with('[')) {
-    ChainMessages(parts.messages, secret);
+  const std::string_view conversation = parts.*turns;
+  if (conversation.starts_with('[')) {
+    ChainMessages(conversation, secret);
   } else {
-    whole_ = ChainText(whole_, parts.messages, secret);
+    whole_ = ChainText(whole_, conversation, secret);
   }
 }
 

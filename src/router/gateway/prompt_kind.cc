@@ -56,6 +56,8 @@ bool HasOptions(const PromptFields& parts) {
 }  // namespace
 
 PromptKind KindOf(const PromptFields& parts) {
+  if (parts.api == PromptApi::kMessages) return PromptKind::kMessages;
+  if (parts.api == PromptApi::kResponses) return PromptKind::kResponses;
   if (!parts.prompt.empty()) {
     return parts.prompt.starts_with('[') ? PromptKind::kIds : PromptKind::kText;
   }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "codec/json_scan.h"
+#include "router/gateway/chat_fields.h"
 #include "router/gateway/prompt_kind.h"
 #include "router/gateway/token_body.h"
 #include "text/tokens/token_ids.h"
@@ -42,16 +43,26 @@ std::string_view FirstPrompt(std::string_view prompt) {
 
 size_t GuessTokens(const PromptFields& parts) {
   constexpr size_t kBytesPerToken = 4;  // of text, approximately
-  const size_t bytes = parts.prompt.size() + parts.messages.size() + parts.tools.size();
+  const size_t bytes = parts.prompt.size() + parts.messages.size() + parts.tools.size() +
+                       parts.system.size() + parts.input.size() + parts.instructions.size();
   return std::min(bytes / kBytesPerToken, PromptReader::kMostGuessed);
 }
 
 // The members that determine the tokens of a prompt on this route.
 PromptFields PartsOf(const PromptFields& all, Route route) {
-  if (route != Route::kCompletions) return PartsOf(all, kInChats);
-  PromptFields parts = PartsOf(all, kInCompletions);
-  parts.prompt = FirstPrompt(parts.prompt);
-  return parts;
+  switch (route) {
+    case Route::kMessages:
+      return PartsOf(all, kInMessages);
+    case Route::kResponses:
+      return PartsOf(all, kInResponses);
+    case Route::kCompletions: {
+      PromptFields parts = PartsOf(all, kInCompletions);
+      parts.prompt = FirstPrompt(parts.prompt);
+      return parts;
+    }
+    default:
+      return PartsOf(all, kInChats);
+  }
 }
 
 // All engines of one model are assumed to be of one kind.
@@ -60,17 +71,17 @@ EngineKind EngineOf(const FleetSnapshot& fleet, std::string_view model) {
   return serving.empty() ? EngineKind::kUnknown : serving.front()->worker->report.engine();
 }
 
-ChatDialect DialectOf(EngineKind engine) {
-  switch (engine) {
-    case EngineKind::kSglang:
-      return ChatDialect::kSglang;
-    case EngineKind::kTrtllm:
-      return ChatDialect::kTrtllm;
-    case EngineKind::kVllm:
-    case EngineKind::kUnknown:
-      break;
-  }
-  return ChatDialect::kVllm;
+// What becomes of thoughts in the prompts of SGLang's /v1/messages; not known if none of them has
+// said so.
+std::optional<std::string> ReasoningParserOf(const FleetSnapshot& fleet, std::string_view model) {
+  const auto& serving = fleet.Serving(model);
+  const auto report = serving.empty() ? nullptr : serving.front()->worker->report.Current();
+  return report ? report->reasoning_parser : std::nullopt;
+}
+
+bool IsPrompt(const PromptFields& parts) {
+  if (parts.api == PromptApi::kResponses) return IsText(parts.input) || IsList(parts.input);
+  return IsText(parts.prompt) || IsList(parts.messages);
 }
 
 // The token ids that a chat request contains, for the engine that takes them.
@@ -116,7 +127,7 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
                                       std::shared_ptr<const FleetSnapshot> fleet) {
   PromptTokens prompt;
   prompt.seed = SeedOf(fields, *fleet);
-  if (route != Route::kChat && route != Route::kCompletions) co_return prompt;
+  if (!HasPrompt(route)) co_return prompt;
   TokenQuestion question;
   question.parts = PartsOf(fields.parts, route);
   const std::string_view text = question.parts.prompt;
@@ -131,8 +142,11 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
     // Only the engine knows which part is left after truncation.
     prompt.inexact = Inexact::kTruncated;
     shelves_.metrics.InexactFor(Inexact::kTruncated).Add();
-  } else if (IsText(text) || IsList(question.parts.messages)) {
+  } else if (IsPrompt(question.parts)) {
     question.model = fields.model;
+    if (question.parts.api == PromptApi::kMessages && engine == EngineKind::kSglang) {
+      question.reasoning_parser = ReasoningParserOf(*fleet, fields.model);
+    }
     question.fleet = std::move(fleet);
     question.engine = engine;
     const bool literal = options_.literal_user_text && TakesTokenIds(engine, route, fields);
@@ -184,8 +198,8 @@ Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> mode
                                        const TokenQuestion& question, bool literal,
                                        PromptTokens& prompt) {
   const TimePoint begun = std::chrono::steady_clock::now();
-  const LocalTokenizer::Manner manner{DialectOf(EngineOf(*question.fleet, question.model)),
-                                      literal};
+  const LocalTokenizer::Manner manner{DialectOf(question.engine), literal,
+                                      question.reasoning_parser};
   // If engines are never asked, our own threads still need a limit.
   const Duration patience =
       options_.timeout == Duration::zero() ? TokenizeOptions().timeout : options_.timeout;

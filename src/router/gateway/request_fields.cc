@@ -107,6 +107,16 @@ PromptFields PartsOf(const PromptFields& all, PromptApis apis) {
   return parts;
 }
 
+std::optional<PromptApis> LikelyApi(const PromptFields& all) {
+  if (!all.prompt.empty()) return kInCompletions;
+  if (all.messages.empty()) return all.input.empty() ? std::nullopt : std::optional(kInResponses);
+  const bool inside = all.tools.contains(R"("input_schema")") ||
+                      all.messages.contains(R"("tool_use")") ||
+                      all.messages.contains(R"("tool_result")");
+  const bool beside = !all.system.empty() || !all.thinking.empty() || !all.output_config.empty();
+  return inside || beside ? kInMessages : kInChats;
+}
+
 size_t BytesOf(const PromptFields& parts) {
   size_t bytes = 0;
   for (const PromptField& field : kPromptFields) bytes += (parts.*field.value).size();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -113,6 +114,10 @@ struct RequestFields {
 
 // The members that determine the prompt of a request to one of these APIs.
 PromptFields PartsOf(const PromptFields& all, PromptApis apis);
+
+// The API whose requests look like this one; nothing if it has no prompt. Messages and chats share
+// the member of that name, and differ in what stands beside it and inside.
+std::optional<PromptApis> LikelyApi(const PromptFields& all);
 
 size_t BytesOf(const PromptFields& parts);
 // A copy whose values are appended to `text`; `text` must have enough capacity.

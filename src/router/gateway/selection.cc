@@ -12,8 +12,6 @@ namespace {
 // Pieces of an answer that are collected before the rank's load is updated.
 constexpr uint32_t kPiecesAtOnce = 16;
 
-bool HasPrompt(Route route) { return route == Route::kChat || route == Route::kCompletions; }
-
 bool IsExact(const PromptTokens& prompt) {
   return prompt.from != TokensFrom::kPartial && prompt.from != TokensFrom::kNone && !prompt.inexact;
 }

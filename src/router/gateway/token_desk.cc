@@ -16,6 +16,7 @@ TokenQuestion CopyOf(const TokenQuestion& question, std::string& text) {
   TokenQuestion copy;
   copy.fleet = question.fleet;
   copy.engine = question.engine;
+  copy.reasoning_parser = question.reasoning_parser;
   copy.model = text;
   copy.parts = fathom::CopyOf(question.parts, text);
   return copy;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +21,10 @@ namespace fathom {
 
 struct TokenQuestion {
   std::string_view model;  // empty if the request names none
-  PromptFields parts;  // either `prompt`, which is one text, or `messages` and the members for them
+  PromptFields parts;  // either `prompt`, which is one text, or a chat in the form of its API
   std::shared_ptr<const FleetSnapshot> fleet;
   EngineKind engine = EngineKind::kUnknown;  // of the model's workers: it decides what is asked
+  std::optional<std::string> reasoning_parser = {};  // of SGLang; see LanguageModel::Manner
 };
 
 enum class TokenFailure : uint8_t {

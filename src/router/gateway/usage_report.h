@@ -15,7 +15,12 @@ struct EngineUsage {
   bool operator==(const EngineUsage&) const = default;
 };
 
-// Reads a "usage" object. nullopt if it has no prompt_tokens.
+// Reads a "usage" object of any of the APIs. nullopt if it does not have the prompt's tokens.
+//
+//   completions   prompt_tokens, prompt_tokens_details.cached_tokens
+//   responses     input_tokens, input_tokens_details.cached_tokens
+//   messages      input_tokens without those of cache_read_input_tokens and
+//                 cache_creation_input_tokens
 std::optional<EngineUsage> ReadUsage(std::string_view json);
 
 }  // namespace fathom

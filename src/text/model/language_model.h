@@ -51,7 +51,7 @@ class LanguageModel {
   struct Manner {
     ChatDialect dialect = ChatDialect::kVllm;
     bool literal_user_text = false;
-    std::optional<std::string_view> reasoning_parser = {};  // see ChatTemplate::Occasion
+    std::optional<std::string> reasoning_parser = {};  // see ChatTemplate::Occasion
     int64_t now = 0;  // seconds since 1970, as clocks show them there
     RenderLimits limits = {};
   };
