@@ -75,6 +75,7 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   o.tokens = static_cast<uint64_t>(s.Integer("tokens"));
   o.cached_tokens_report = s.Flag("cached-tokens-report");
   o.force_usage = s.Flag("force-usage");
+  o.reasoning_parser = s.Text("reasoning-parser");
   o.usage_with_choices = s.Flag("usage-with-choices");
   o.first_token_delay = s.Time("first-token-delay");
   o.token_interval = s.Time("token-interval");

@@ -412,6 +412,10 @@ constexpr Option kOptions[] = {
      .section = kAnswers,
      .help = "Report in the usage how many tokens of a prompt were found in the cache, as vllm "
              "does with --enable-prompt-tokens-details and sglang with --enable-cache-report."},
+    {.name = "reasoning-parser", .type = kText, .commands = kMock, .section = kAnswers,
+     .placeholder = "NAME",
+     .help = "SGLang's option of that name: it decides what becomes of thoughts in requests to "
+             "/v1/messages."},
     {.name = "force-usage", .type = kFlag, .fallback = "false", .commands = kMock,
      .section = kAnswers,
      .help = "Report the usage at the end of every stream, whether its client asked for it or "

@@ -37,7 +37,7 @@ struct EngineReport {
   uint32_t max_running = 0;       // sequences that one rank runs at once
   uint32_t batch_tokens = 0;      // that one step of a rank computes at most
   std::optional<bool> prefix_caching;
-  uint64_t context_length = 0;        // tokens
+  uint64_t context_length = 0;  // tokens
   // Of SGLang: which marks of thoughts it knows. Empty: none.
   std::optional<std::string> reasoning_parser;
   double started = 0;                 // seconds since 1970 at which the process began; 0: unknown

@@ -128,7 +128,7 @@ Result<bool> TakePromptMember(const JsonScanner::Member& member, CompletionReque
     std::string_view& value;
   };
   const Place places[] = {{"prompt", out.prompt},
-                          {"input", out.input},
+                          {"input", out.chat.input},
                           {"input_ids", out.input_ids},
                           {"prompt_token_ids", out.prompt_token_ids},
                           {"messages", out.chat.messages},
@@ -137,7 +137,13 @@ Result<bool> TakePromptMember(const JsonScanner::Member& member, CompletionReque
                           {"documents", out.chat.documents},
                           {"chat_template", out.chat.chat_template},
                           {"chat_template_kwargs", out.chat.chat_template_kwargs},
-                          {"reasoning_effort", out.chat.reasoning_effort}};
+                          {"reasoning_effort", out.chat.reasoning_effort},
+                          {"system", out.chat.system},
+                          {"thinking", out.chat.thinking},
+                          {"output_config", out.chat.output_config},
+                          {"instructions", out.chat.instructions},
+                          {"reasoning", out.chat.reasoning},
+                          {"previous_response_id", out.chat.previous_response_id}};
   for (const Place& place : places) {
     if (!JsonKeyIs(member.key, place.name)) continue;
     place.value = member.value == "null" ? std::string_view() : member.value;
@@ -159,7 +165,7 @@ Result<void> TakeSimulationMember(const JsonScanner::Member& member, CompletionR
   const std::string_view raw = member.value;
   if (is("n")) {
     TRY(out.choices, Choices(raw));
-  } else if (is("stop")) {
+  } else if (is("stop") || is("stop_sequences")) {
     TRY(out.stop, Stops(raw));
   } else if (is("cache_salt") && raw != "null") {
     TRY(out.cache_salt, Text("cache_salt", raw));
@@ -231,7 +237,7 @@ Result<CompletionRequest> ParseCompletionRequest(const BodyMembers& members) {
     }
   }
   if (!out.max_tokens) out.max_tokens = old_limit;
-  for (const std::string_view raw : {out.prompt, out.chat.messages, out.input}) {
+  for (const std::string_view raw : {out.prompt, out.chat.messages, out.chat.input}) {
     if (!raw.empty()) out.prompt_tokens += CountTokens(raw);
   }
   return out;

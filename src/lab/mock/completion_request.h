@@ -29,7 +29,6 @@ struct CompletionRequest {
 
   // Raw values, views into the body; empty if it has none.
   std::string_view prompt;
-  std::string_view input;
   std::string_view input_ids;         // of chats, in SGLang
   std::string_view prompt_token_ids;  // of chats, in TensorRT-LLM
   ChatFields chat;

@@ -127,6 +127,7 @@ Task<void> MockEngine::ServePage(ServerConnection& connection, std::string_view 
   if (!answer) answer = CommonPage(request);
   if (!answer && request.Is("POST", "/mock/faults")) answer = ChangeFaults(request.body);
   if (!answer) answer = FacePage(request);
+  if (!answer) answer = StoredResponse(request);
   if (!answer) answer = NoSuchPage(request);
   auto responding = connection.Respond(*answer);
   co_await responding;

@@ -75,6 +75,7 @@ class MockEngine final : public HttpHandler {
   std::optional<Answer> CommonPage(const PageRequest& request) const;
   Answer ChangeFaults(std::string_view body);
   std::optional<Answer> FacePage(const PageRequest& request);
+  std::optional<Answer> StoredResponse(const PageRequest& request) const;
   bool HasPostPage(std::string_view path) const;
   Answer NoSuchPage(const PageRequest& request) const;
   Answer HealthPage() const;
@@ -93,6 +94,9 @@ class MockEngine final : public HttpHandler {
   std::optional<Answer> CheckRequest(Visit& visit);
   Answer Refused(const Visit& visit, const Error& error) const;
   Result<void> Prepare(Visit& visit);
+  // A request to /v1/responses, with all that came before it; false: it goes on from one that is
+  // not there.
+  bool Recall(Visit& visit) const;
   // Of completions: counts them by their form, and tokenizes them where that matters.
   Result<void> ReadPrompts(Visit& visit);
   bool Simulates(const Visit& visit) const;

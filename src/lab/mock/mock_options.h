@@ -15,6 +15,7 @@
 #include "lab/mock/kv_event.h"
 #include "lab/mock/prefix_ledger.h"
 #include "lab/mock/prompt_fault.h"
+#include "lab/mock/response_store.h"
 
 namespace fathom {
 
@@ -62,8 +63,9 @@ struct MockOptions {
   std::vector<std::string> loras;  // adapters of the first model
   // Makes prompts and answers tokens; null: the mock's own, which needs no files.
   std::shared_ptr<const LanguageModel> language_model;
-  std::string api_key;   // asked for on /v1/* unless empty
-  uint64_t tokens = 32;  // of an answer whose request sets no limit
+  std::string reasoning_parser;  // SGLang's, for thoughts in /v1/messages; empty: none
+  std::string api_key;           // asked for on /v1/* unless empty
+  uint64_t tokens = 32;          // of an answer whose request sets no limit
 
   // What answers tell about tokens.
   bool cached_tokens_report = true;  // how many were found in the cache, where there is one
@@ -83,6 +85,8 @@ struct MockOptions {
   KvEventOptions kv_events;
   // What was computed before, shared with other engines; null: MockServer makes one of its own.
   std::shared_ptr<PrefixLedger> ledger;
+  // What /v1/responses has answered; null: MockServer makes one of its own.
+  std::shared_ptr<ResponseStore> responses;
   // Hears what a step did to the cache of a rank, when the step is over, on the server's thread.
   std::function<void(size_t rank, const std::vector<KvEvent>&)> on_kv_events;
 

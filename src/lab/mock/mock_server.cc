@@ -64,6 +64,7 @@ Result<Address> MockServer::Listen(const MockOptions& options, const Address& ad
   MockOptions mine = options;
   const std::string where = address.ToString();
   if (!mine.ledger) mine.ledger = std::make_shared<PrefixLedger>();
+  if (!mine.responses) mine.responses = std::make_shared<ResponseStore>();
   mine.kv_events.host = where.substr(0, where.rfind(':'));
   std::vector<HttpServer::Place> handlers;
   for (size_t i = 0; i < loops; ++i) {

@@ -7,6 +7,9 @@
 #include "lab/mock/part_description.h"
 #include "lab/mock/toy_template.h"
 #include "lab/mock/toy_tokenizer.h"
+#include "text/chat/chat_texts.h"
+#include "text/chat/messages_request.h"
+#include "text/chat/responses_request.h"
 
 namespace fathom {
 namespace {
@@ -26,7 +29,9 @@ ChatDialect DialectOf(MockedEngine engine) {
 }  // namespace
 
 MockTokenizer::MockTokenizer(const MockOptions& options)
-    : model_(options.language_model.get()), dialect_(DialectOf(options.engine)) {}
+    : model_(options.language_model.get()),
+      dialect_(DialectOf(options.engine)),
+      reasoning_parser_(options.reasoning_parser) {}
 
 Result<std::vector<TokenId>> MockTokenizer::Text(std::string_view json,
                                                  std::string_view add_special_tokens) const {
@@ -37,17 +42,31 @@ Result<std::vector<TokenId>> MockTokenizer::Text(std::string_view json,
 }
 
 Result<std::vector<TokenId>> MockTokenizer::Chat(const ChatFields& chat) const {
-  if (model_ == nullptr) {
-    TRY(const std::string text, RenderToyChat(chat));
-    return ToyTokens(text);
-  }
-  const LanguageModel::Manner manner{.dialect = dialect_, .now = LocalSecondsNow()};
+  if (model_ == nullptr) return ToyChat(chat);
+  const LanguageModel::Manner manner{
+      .dialect = dialect_, .reasoning_parser = reasoning_parser_, .now = LocalSecondsNow()};
   RenderedPrompt rendered = model_->RenderChat(chat, manner);
-  if (!rendered.inexact || !IsPart(*rendered.inexact)) return Encode(rendered);
+  const bool part = rendered.inexact && IsPart(*rendered.inexact);
+  if (!part || chat.api != PromptApi::kChat) return Encode(rendered);
   ChatFields described = chat;
   TRY(const std::string messages, DescribeParts(chat.messages));
   described.messages = messages;
   return Encode(model_->RenderChat(described, manner));
+}
+
+Result<std::vector<TokenId>> MockTokenizer::ToyChat(const ChatFields& chat) const {
+  if (chat.api == PromptApi::kChat) {
+    TRY(const std::string text, RenderToyChat(chat));
+    return ToyTokens(text);
+  }
+  EngineHabits habits;
+  habits.thoughts = MarksOfParser(reasoning_parser_);
+  TRY(const ChatSource source, chat.api == PromptApi::kMessages
+                                   ? ReadMessages(chat, dialect_, habits)
+                                   : ReadResponses(chat, dialect_, habits));
+  const ChatTexts texts = WriteChat(source);
+  TRY(const std::string text, RenderToyChat({.messages = texts.messages, .tools = texts.tools}));
+  return ToyTokens(text);
 }
 
 // Without the cuts and the memory that save work elsewhere.

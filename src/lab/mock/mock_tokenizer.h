@@ -41,10 +41,12 @@ class MockTokenizer {
   std::string Decode(std::span<const TokenId> tokens) const;
 
  private:
+  Result<std::vector<TokenId>> ToyChat(const ChatFields& chat) const;
   Result<std::vector<TokenId>> Encode(const RenderedPrompt& rendered) const;
 
   const LanguageModel* const model_;  // null: the toy
   const ChatDialect dialect_;
+  const std::string reasoning_parser_;
 };
 
 }  // namespace fathom

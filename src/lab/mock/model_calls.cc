@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 
+#include "codec/json_scan.h"
 #include "lab/mock/mock_engine.h"
 #include "lab/mock/pages.h"
 #include "lab/mock/prompt.h"
@@ -50,6 +51,43 @@ std::string_view IdPrefix(MockedEngine engine, MockRoute route) {
       break;
   }
   return "resp_";
+}
+
+// In whose form a chat comes by this route; nothing if it is none.
+std::optional<PromptApi> ApiOf(MockRoute route) {
+  switch (route) {
+    case MockRoute::kChat:
+      return PromptApi::kChat;
+    case MockRoute::kMessages:
+    case MockRoute::kCountTokens:
+      return PromptApi::kMessages;
+    case MockRoute::kResponses:
+      return PromptApi::kResponses;
+    default:
+      return std::nullopt;
+  }
+}
+
+Answer ResponseNotFound(MockedEngine engine, std::string_view id) {
+  return RefusalAnswer(engine, MockRoute::kResponses,
+                       {.status = 404,
+                        .type = "invalid_request_error",
+                        .message = fmt::format("Response with id '{}' not found.", id),
+                        .param = "response_id"});
+}
+
+// Engines leave out the words of the system where a conversation goes on.
+void AppendItems(std::string_view input, std::string& items) {
+  const auto append = [&](std::string_view item) {
+    if (!items.empty()) items += ',';
+    items += item;
+  };
+  if (!input.starts_with('[')) {
+    append(fmt::format(R"({{"role":"user","content":{}}})", input));
+    return;
+  }
+  JsonElements elements(input);
+  while (const auto element = elements.Next()) append(*element);
 }
 
 void CountOne(std::atomic<uint64_t>& n) { n.fetch_add(1, std::memory_order_relaxed); }
@@ -137,10 +175,10 @@ Task<Outcome> MockEngine::AnswerModelCall(Visit& visit) {
     answer = *std::move(refused);
   } else if (visit.route == MockRoute::kEmbeddings) {
     answer = JsonAnswer(200, EmbeddingsPage(visit.identity, visit.request));
-  } else if (visit.route == MockRoute::kCountTokens) {
-    answer = JsonAnswer(200, fmt::format(R"({{"input_tokens":{}}})", visit.request.prompt_tokens));
   } else if (const auto read = ReadPrompts(visit); !read) {
     answer = Refused(visit, read.error());
+  } else if (visit.route == MockRoute::kCountTokens) {
+    answer = JsonAnswer(200, fmt::format(R"({{"input_tokens":{}}})", visit.request.prompt_tokens));
   } else {
     auto generating = Generate(visit);
     const Outcome outcome = co_await generating;
@@ -160,7 +198,7 @@ Task<Outcome> MockEngine::Generate(Visit& visit) {
 // What has no tokens, or none of an engine's, needs no engine.
 bool MockEngine::Simulates(const Visit& visit) const {
   return simulated_ && !visit.aborted && !visit.request.answer_bytes &&
-         (visit.route == MockRoute::kCompletions || visit.route == MockRoute::kChat);
+         (visit.route == MockRoute::kCompletions || ApiOf(visit.route));
 }
 
 std::optional<Answer> MockEngine::ReadForm(Visit& visit) const {
@@ -192,14 +230,44 @@ std::optional<Answer> MockEngine::CheckRequest(Visit& visit) {
     return RefusalAnswer(options_.engine, visit.route, *refused);
   }
   if (const auto prepared = Prepare(visit); !prepared) return Refused(visit, prepared.error());
+  if (visit.route == MockRoute::kResponses && !Recall(visit)) {
+    return ResponseNotFound(options_.engine,
+                            JsonText(visit.request.chat.previous_response_id).value_or(""));
+  }
   return std::nullopt;
+}
+
+bool MockEngine::Recall(Visit& visit) const {
+  ChatFields& chat = visit.request.chat;
+  std::string& items = visit.conversation;
+  if (!chat.previous_response_id.empty()) {
+    const auto found = options_.responses->Find(JsonText(chat.previous_response_id).value_or(""));
+    if (!found) return false;
+    items = found->items;
+  }
+  AppendItems(chat.input, items);
+  items.insert(0, "[").append("]");
+  // A text that nothing comes before is read as one.
+  if (!chat.previous_response_id.empty()) chat.input = items;
+  chat.previous_response_id = {};
+  return true;
+}
+
+std::optional<Answer> MockEngine::StoredResponse(const PageRequest& request) const {
+  constexpr std::string_view kFolder = "/v1/responses/";
+  if (request.method != "GET" || !request.path.starts_with(kFolder)) return std::nullopt;
+  const std::string_view id = request.path.substr(kFolder.size());
+  const auto found = options_.responses->Find(id);
+  return found ? JsonAnswer(200, found->page) : ResponseNotFound(options_.engine, id);
 }
 
 // Fills in what follows from the body.
 Result<void> MockEngine::Prepare(Visit& visit) {
   TRY(visit.request, ParseCompletionRequest(visit.members));
   const RequestHead& head = visit.connection.head();
-  visit.identity.chat = visit.route == MockRoute::kChat;
+  const auto api = ApiOf(visit.route);
+  visit.identity.chat = api.has_value();
+  visit.request.chat.api = api.value_or(PromptApi::kChat);
   visit.identity.id = MakeId(IdPrefix(options_.engine, visit.route), head);
   visit.identity.created = SecondsNow();
   visit.identity.model = visit.request.model.empty() && !options_.models.empty()

@@ -117,7 +117,8 @@ std::string EmbeddingsPage(const AnswerIdentity& identity, const CompletionReque
   w.Key("created").Int(identity.created).Key("model").String(identity.model);
   w.Key("data").BeginArray();
   int64_t index = 0;
-  for (const std::string_view input : Inputs(request.input)) AppendEmbedding(w, index++, input);
+  for (const std::string_view input : Inputs(request.chat.input))
+    AppendEmbedding(w, index++, input);
   w.EndArray().Key("usage").BeginObject().Key("prompt_tokens").Unsigned(request.prompt_tokens);
   w.Key("total_tokens").Unsigned(request.prompt_tokens).EndObject().EndObject();
   return w.Take();

@@ -14,6 +14,7 @@ bool IsList(std::string_view raw) { return raw.starts_with('['); }
 
 // Empty where there are none that the engine would look at.
 std::string_view ChatIds(const CompletionRequest& request, MockedEngine engine) {
+  if (request.chat.api != PromptApi::kChat) return {};
   switch (engine) {
     case MockedEngine::kVllm:
       return {};

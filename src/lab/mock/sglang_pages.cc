@@ -121,6 +121,8 @@ std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
     w.Key("disable_radix_cache").Bool(!*caches);
   }
   AddEvents(w, options, ranks);
+  w.Key("reasoning_parser");
+  options.reasoning_parser.empty() ? w.Null() : w.String(options.reasoning_parser);
   w.Key("speculative_algorithm").Null();
   w.Key("version").String(kSglangVersion).EndObject();
   return w.Take();

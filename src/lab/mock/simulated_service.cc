@@ -13,7 +13,10 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMostSequences = 4096;  // of one request
-constexpr std::string_view kStreamEnd = "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
+
+bool IsAgents(MockRoute route) {
+  return route == MockRoute::kMessages || route == MockRoute::kResponses;
+}
 
 // SGLang has its own name for what its own code refuses.
 std::unexpected<Answer> BadRequest(MockedEngine engine, MockRoute route, std::string message,
@@ -188,6 +191,36 @@ SimulatedAnswer SimulatedService::AnswerFor(const Call& call) const {
   return {call.visit.identity, manner};
 }
 
+AgentAnswer SimulatedService::AgentAnswerFor(const Call& call) const {
+  return {call.visit.identity, call.visit.route, options_};
+}
+
+std::string SimulatedService::WholeBody(const Call& call) const {
+  if (!IsAgents(call.visit.route)) return AnswerFor(call).Whole(call.choices, call.prompts);
+  const Choice& choice = call.choices.front();
+  return AgentAnswerFor(call).Whole(choice.text.said(), choice.finish_reason,
+                                    UsageOf(choice, call.prompts));
+}
+
+void SimulatedService::Remember(const Call& call) const {
+  if (call.visit.route != MockRoute::kResponses) return;
+  // The brackets go; the answer is one more item.
+  std::string items = call.visit.conversation.substr(1, call.visit.conversation.size() - 2);
+  items += R"(,{"type":"message","role":"assistant","content":)";
+  AppendJsonString(items, call.choices.front().text.said());
+  items += '}';
+  options_.responses->Put(call.visit.identity.id,
+                          {.items = std::move(items), .page = WholeBody(call)});
+}
+
+std::unique_ptr<StreamVoice> SimulatedService::VoiceFor(const Call& call) const {
+  if (IsAgents(call.visit.route)) return std::make_unique<AgentVoice>(AgentAnswerFor(call));
+  const CompletionVoice::Habits habits{.chat = call.visit.identity.chat,
+                                       .usage = SendsUsage(call),
+                                       .usage_with_choices = options_.usage_with_choices};
+  return std::make_unique<CompletionVoice>(AnswerFor(call), habits);
+}
+
 bool SimulatedService::SendsUsage(const Call& call) const {
   return call.visit.request.include_usage || options_.force_usage;
 }
@@ -236,12 +269,12 @@ std::vector<size_t> SimulatedService::Abort(Call& call, Ticket& ticket) {
   return ended;
 }
 
-Task<Outcome> SimulatedService::AbortStream(Call& call, Ticket& ticket,
-                                            const SimulatedAnswer& answer) {
+Task<Outcome> SimulatedService::AbortStream(Call& call, Ticket& ticket, StreamVoice& voice) {
   std::string out;
   for (const size_t i : Abort(call, ticket)) {
-    out += answer.Piece(i, call.choices[i], "", call.prompts[call.choices[i].prompt]);
+    out += voice.Say(i, call.choices, "", false, call.prompts);
   }
+  if (out.empty()) co_return Outcome::kCompleted;
   ServerConnection& connection = call.visit.connection;
   const IoResult written = co_await connection.socket().Write(out, connection.WriteDeadline());
   co_return written.ok() ? Outcome::kCompleted : Outcome::kCancelled;
@@ -266,8 +299,8 @@ Task<Outcome> SimulatedService::AnswerWhole(Call& call, Ticket& ticket) {
     const bool present = co_await call.visit.presence.Until(kNever);
     if (!present) co_return Outcome::kCancelled;
   }
-  std::string body = AnswerFor(call).Whole(call.choices, call.prompts);
-  auto finishing = Finish(call.visit, JsonAnswer(200, std::move(body)));
+  Remember(call);
+  auto finishing = Finish(call.visit, JsonAnswer(200, WholeBody(call)));
   const Outcome outcome = co_await finishing;
   co_return outcome;
 }
@@ -275,7 +308,7 @@ Task<Outcome> SimulatedService::AnswerWhole(Call& call, Ticket& ticket) {
 Task<Outcome> SimulatedService::AnswerStream(Call& call, Ticket& ticket) {
   ServerConnection& connection = call.visit.connection;
   Socket& socket = connection.socket();
-  const SimulatedAnswer answer = AnswerFor(call);
+  const std::unique_ptr<StreamVoice> voice = VoiceFor(call);
   std::string out;
   AppendHead(out, call.visit, "text/event-stream; charset=utf-8");
   out += "transfer-encoding: chunked\r\n\r\n";
@@ -283,27 +316,23 @@ Task<Outcome> SimulatedService::AnswerStream(Call& call, Ticket& ticket) {
   const IoResult begun = co_await socket.Write(out, connection.WriteDeadline());
   if (!begun.ok()) co_return Outcome::kCancelled;
 
-  auto streaming = StreamTokens(call, ticket, answer);
+  auto streaming = StreamTokens(call, ticket, *voice);
   const Outcome outcome = co_await streaming;
   if (outcome != Outcome::kCompleted) co_return outcome;
 
-  out.clear();
-  if (SendsUsage(call) && !options_.usage_with_choices) {
-    out = answer.Usage(call.choices, call.prompts);
-  }
-  out += kStreamEnd;
+  Remember(call);
+  out = voice->End(call.choices, call.prompts);
   const IoResult ended = co_await socket.Write(out, connection.WriteDeadline());
   co_return ended.ok() ? Outcome::kCompleted : Outcome::kCancelled;
 }
 
 // The events with text in them, from the role to the last finish_reason.
-Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket,
-                                             const SimulatedAnswer& answer) {
+Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket, StreamVoice& voice) {
   ServerConnection& connection = call.visit.connection;
   std::string out;
   while (call.running > 0) {
     if (options_.abort_running) {
-      auto aborting = AbortStream(call, ticket, answer);
+      auto aborting = AbortStream(call, ticket, voice);
       const Outcome outcome = co_await aborting;
       co_return outcome;
     }
@@ -319,16 +348,11 @@ Task<Outcome> SimulatedService::StreamTokens(Call& call, Ticket& ticket,
       if (!present) co_return Outcome::kCancelled;
       continue;
     }
-    Choice& choice = call.choices[token->choice];
-    const std::vector<TokenId>& prompt = call.prompts[choice.prompt];
+    const Choice& choice = call.choices[token->choice];
     out.clear();
-    if (choice.tokens.empty() && call.visit.identity.chat) out = answer.Role(token->choice, prompt);
+    if (choice.tokens.empty()) out = voice.Before(token->choice, call.prompts, call.choices);
     const std::string_view said = Hear(call, ticket, *token);
-    if (call.running == 0 && SendsUsage(call) && options_.usage_with_choices) {
-      out += answer.LastPiece(token->choice, call.choices, said, call.prompts);
-    } else if (!said.empty() || !choice.finish_reason.empty()) {
-      out += answer.Piece(token->choice, choice, said, prompt);
-    }
+    out += voice.Say(token->choice, call.choices, said, call.running == 0, call.prompts);
     if (out.empty()) continue;  // held back
     const IoResult written = co_await connection.socket().Write(out, connection.WriteDeadline());
     if (!written.ok()) co_return Outcome::kCancelled;

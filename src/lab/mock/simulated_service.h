@@ -7,12 +7,15 @@
 #pragma once
 
 #include <expected>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "lab/mock/engine_ranks.h"
 #include "lab/mock/mock_options.h"
 #include "lab/mock/mock_tokenizer.h"
 #include "lab/mock/simulated_answer.h"
+#include "lab/mock/stream_voice.h"
 #include "lab/mock/visit.h"
 
 namespace fathom {
@@ -23,7 +26,7 @@ class SimulatedService {
   SimulatedService(EngineRanks& ranks, const MockOptions& options)
       : ranks_(ranks), options_(options), tokenizer_(options) {}
 
-  // Completions of texts and chats, whose prompts have been read.
+  // Answers to texts, chats and the requests of agents, whose prompts have been read.
   Task<Outcome> Serve(Visit& visit);
   // Makes the engine generate one token, as a deep health check does. False: the client left.
   Task<bool> Probe(Presence& presence);
@@ -51,16 +54,21 @@ class SimulatedService {
 
   Task<Outcome> AnswerWhole(Call& call, Ticket& ticket);
   Task<Outcome> AnswerStream(Call& call, Ticket& ticket);
-  Task<Outcome> StreamTokens(Call& call, Ticket& ticket, const SimulatedAnswer& answer);
+  Task<Outcome> StreamTokens(Call& call, Ticket& ticket, StreamVoice& voice);
 
   // The text that the token allows to be said.
   std::string_view Hear(Call& call, Ticket& ticket, const Ticket::Token& token) const;
   // Ends the choices that still run, and returns which.
   static std::vector<size_t> Abort(Call& call, Ticket& ticket);
-  Task<Outcome> AbortStream(Call& call, Ticket& ticket, const SimulatedAnswer& answer);
+  Task<Outcome> AbortStream(Call& call, Ticket& ticket, StreamVoice& voice);
   bool DiesNow(const Call& call) const;
   static bool StallsNow(const Call& call);
   SimulatedAnswer AnswerFor(const Call& call) const;
+  AgentAnswer AgentAnswerFor(const Call& call) const;
+  std::string WholeBody(const Call& call) const;
+  // Keeps a response for those who go on from it.
+  void Remember(const Call& call) const;
+  std::unique_ptr<StreamVoice> VoiceFor(const Call& call) const;
   bool SendsUsage(const Call& call) const;
 
   EngineRanks& ranks_;

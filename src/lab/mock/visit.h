@@ -27,6 +27,7 @@ struct Visit {
   MockRoute route = MockRoute::kOther;
   std::string_view body = {};
   BodyMembers members = {};
+  std::string conversation = {};  // the input of a response, with what it goes on from
   CompletionRequest request = {};
   std::vector<std::vector<TokenId>> prompts = {};  // where somebody wants to know them
   AnswerIdentity identity = {};

@@ -69,8 +69,7 @@ struct Judgement {
   // Credit of its events for each space of prompts: 1 full, 0 none.
   std::array<double, kPromptSpaces> credit{1, 1, 1};
   // False: the tokens of such prompts differ from the router's, and the events are no help to them.
-  std::array<bool, kPromptKinds> same_tokens{true, true, true, true, true,
-                                             true, true, true, true};
+  std::array<bool, kPromptKinds> same_tokens{true, true, true, true, true, true, true, true, true};
   uint64_t cost = 0;  // prompt tokens prefilled again because of this rank
 };
 

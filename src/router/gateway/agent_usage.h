@@ -1,7 +1,7 @@
 // How many prompt tokens did an engine find cached, by a stream of /v1/messages or /v1/responses?
 //
-// These streams always say it: in message_start and message_delta (an engine may know it only at the
-// end), or in the response that the last event has.
+// These streams always say it: in message_start and message_delta (an engine may know it only at
+// the end), or in the response that the last event has.
 //
 // Memory  No event is kept.
 #pragma once

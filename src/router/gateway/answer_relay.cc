@@ -68,9 +68,8 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
       kind_(kind),
       events_(IsEventStream(worker.head())),
       agents_(watch.form == AnswerForm::kMessages || watch.form == AnswerForm::kResponses),
-      reads_(usage.action != UsageWish::Action::kIgnore &&
-             (kind == Kind::kCompletion || agents_) && worker.head().status == 200 &&
-             !IsEncoded(worker.head())),
+      reads_(usage.action != UsageWish::Action::kIgnore && (kind == Kind::kCompletion || agents_) &&
+             worker.head().status == 200 && !IsEncoded(worker.head())),
       takes_out_(reads_ && events_ && usage.action == UsageWish::Action::kTakeOut),
       keeps_length_(worker.head().framing == BodyFraming::kLength && !takes_out_),
       form_(watch.form),

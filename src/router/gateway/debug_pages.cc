@@ -100,6 +100,12 @@ Answer NotFollowed() {
                      "KV events are not followed (--kv-events off, or --no-router-kv-events)");
 }
 
+Route RouteOf(PromptApis api) {
+  if (api == kInMessages) return Route::kMessages;
+  if (api == kInResponses) return Route::kResponses;
+  return api == kInChats ? Route::kChat : Route::kCompletions;
+}
+
 }  // namespace
 
 Answer DebugPages::Lookup(std::string_view body) {
@@ -214,12 +220,6 @@ Answer DebugPages::NobodyFor(const FleetSnapshot& fleet, const std::string& mode
                        fmt::format("no worker serves the model '{}'", model), "model");
   }
   return OpenAiError(503, "no_workers", "no worker is ready for this request");
-}
-
-Route RouteOf(PromptApis api) {
-  if (api == kInMessages) return Route::kMessages;
-  if (api == kInResponses) return Route::kResponses;
-  return api == kInChats ? Route::kChat : Route::kCompletions;
 }
 
 Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body) {

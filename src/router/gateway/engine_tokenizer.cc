@@ -90,8 +90,8 @@ bool AskAsChat(const TokenQuestion& question, std::string& body) {
   const ChatDialect dialect = DialectOf(question.engine);
   const ChatFields fields = ChatOf(question.parts);
   const bool responses = fields.api == PromptApi::kResponses;
-  const auto source = responses ? ReadResponses(fields, dialect, habits)
-                                : ReadMessages(fields, dialect, habits);
+  const auto source =
+      responses ? ReadResponses(fields, dialect, habits) : ReadMessages(fields, dialect, habits);
   if (!source) return false;
   const ChatTexts texts = WriteChat(*source);
   TokenQuestion chat = question;

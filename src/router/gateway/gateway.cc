@@ -145,8 +145,7 @@ std::optional<Answer> Gateway::RefuseAtTheDoor(ServerConnection& connection,
   if (context_.draining.load(std::memory_order_relaxed)) {
     context_.metrics.rejected_draining.Add();
     connection.CloseAfterwards();
-    return ApiError(form, 503, "draining",
-                    "this router is shutting down; send the request again");
+    return ApiError(form, 503, "draining", "this router is shutting down; send the request again");
   }
   if (!context_.api_keys.Admits(head)) {
     return ApiError(form, 401, "invalid_api_key",
@@ -175,9 +174,8 @@ std::expected<RequestFields, Answer> Gateway::ReadFields(const RequestHead& head
         ApiError(route.form, 400, "invalid_model", fields->model_problem, "model"));
   }
   if (!context_.options.allow_transfer_fields && !fields->transfer_field.empty()) {
-    return std::unexpected(
-        TransferRefused(route.form, fmt::format("'{}'", fields->transfer_field),
-                        fields->transfer_field));
+    return std::unexpected(TransferRefused(route.form, fmt::format("'{}'", fields->transfer_field),
+                                           fields->transfer_field));
   }
   return *std::move(fields);
 }

@@ -156,7 +156,7 @@ TEST_F(PromptTokensTest, AreNotKnownWhereThePromptIsNone) {
 }
 
 TEST_F(PromptTokensTest, AreNotLookedForOnOtherRoutes) {
-  for (const Route route : {Route::kEmbeddings, Route::kResponses, Route::kOther}) {
+  for (const Route route : {Route::kEmbeddings, Route::kCountTokens, Route::kOther}) {
     EXPECT_EQ(Read(R"({"prompt":[1],"messages":["a"]})", route).from, TokensFrom::kNone);
   }
   EXPECT_EQ(source_->asked, 0);

@@ -21,7 +21,7 @@ namespace fathom {
 
 struct TokenQuestion {
   std::string_view model;  // empty if the request names none
-  PromptFields parts;  // either `prompt`, which is one text, or a chat in the form of its API
+  PromptFields parts;      // either `prompt`, which is one text, or a chat in the form of its API
   std::shared_ptr<const FleetSnapshot> fleet;
   EngineKind engine = EngineKind::kUnknown;  // of the model's workers: it decides what is asked
   std::optional<std::string> reasoning_parser = {};  // of SGLang; see LanguageModel::Manner

@@ -1,5 +1,5 @@
-// A chat that came by another API, as a client of /v1/chat/completions would have written it: for an
-// engine's /tokenize, which knows no other form.
+// A chat that came by another API, as a client of /v1/chat/completions would have written it: for
+// an engine's /tokenize, which knows no other form.
 #pragma once
 
 #include <string>
