@@ -307,6 +307,18 @@ TEST(ReadSglangServerInfo, SeesThatTheRadixCacheIsOff) {
               Optional(false));
 }
 
+TEST(ReadSglangServerInfo, NamesTheReasoningParser) {
+  const auto parser = [](std::string_view member) {
+    return ReadSglangServerInfo(fmt::format(R"({{"page_size":1{}}})", member))->reasoning_parser;
+  };
+  EXPECT_EQ(parser(""), std::nullopt);
+  EXPECT_THAT(parser(R"(,"reasoning_parser":null)"), Optional(std::string()));
+  EXPECT_THAT(parser(R"(,"reasoning_parser":"qwen3")"), Optional(std::string("qwen3")));
+  EXPECT_EQ(parser(fmt::format(R"(,"reasoning_parser":"{}")", std::string(100, 'x'))),
+            std::nullopt);
+  EXPECT_EQ(parser(R"(,"reasoning_parser":5)"), std::nullopt);
+}
+
 TEST(ReadSglangServerInfo, IsNotTakenInByThePagesOfOthers) {
   for (const char* page : {R"({"disaggregated_params":null})", R"({"vllm_config":{}})", "{}", "[]",
                            "", "null", R"("page_size")", R"({"page_size":1)"}) {

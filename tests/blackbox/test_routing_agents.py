@@ -140,3 +140,22 @@ def test_what_the_assistant_thought_is_in_the_prompt_as_that_engine_writes_it(wo
     answer = messages(router, turns, system="Be brief.")
     size, _ = message_usage(answer.json()["usage"])
     assert decision_of(router, answer)["prompt_tokens"] == size
+
+
+def test_errors_have_the_shape_of_the_api(world):
+    router = world.serve("--api-key", "secret", workers=[world.mock()])
+    path = "/v1/messages"
+
+    def refused(body, status, kind, *headers):
+        answer = wire.ask(router.port, "POST", path, body, [("x-api-key", "secret"), *headers])
+        error = answer.json()
+        assert (answer.status, error["type"], error["error"]["type"]) == (status, "error", kind), answer.text()
+        return error["error"]["message"]
+    refused(b"{", 400, "invalid_request_error")
+    refused({"model": 5, "messages": []}, 400, "invalid_request_error")
+    assert "nope" in refused({"model": "nope", "max_tokens": 1, "messages": []}, 404, "not_found_error")
+    refused({"model": "mock-model", "kv_transfer_params": {}}, 400, "invalid_request_error")
+    anonymous = wire.ask(router.port, "POST", path, {"model": "mock-model"})
+    assert (anonymous.status, anonymous.json()["error"]["type"]) == (401, "authentication_error")
+    path = "/v1/messages/count_tokens"
+    refused(b"[]", 400, "invalid_request_error")

@@ -163,6 +163,20 @@ TEST_F(PromptTokensTest, AreNotLookedForOnOtherRoutes) {
   EXPECT_EQ(Count(TokensFrom::kNone), 0u) << "and not missed";
 }
 
+TEST_F(PromptTokensTest, OfAgentsComeFromTheSourceAndThenFromTheCache) {
+  const std::string messages =
+      R"({"model":"m","system":"s","messages":[{"role":"user","content":"a"}]})";
+  EXPECT_EQ(Read(messages, Route::kMessages).from, TokensFrom::kEngine);
+  EXPECT_EQ(Read(messages, Route::kMessages).from, TokensFrom::kCache);
+  EXPECT_EQ(Read(messages, Route::kMessages).kind, PromptKind::kMessages);
+  EXPECT_EQ(Read(messages, Route::kChat).from, TokensFrom::kEngine) << "another API, other tokens";
+  const std::string response = R"({"model":"m","input":"a","instructions":"s"})";
+  EXPECT_EQ(Read(response, Route::kResponses).from, TokensFrom::kEngine);
+  EXPECT_EQ(Read(response, Route::kResponses).from, TokensFrom::kCache);
+  EXPECT_EQ(Read(response, Route::kResponses).kind, PromptKind::kResponses);
+  EXPECT_EQ(Read(R"({"model":"m","input":5})", Route::kResponses).from, TokensFrom::kNone);
+}
+
 TEST_F(PromptTokensTest, OfATextComeFromTheSourceAndThenFromTheCache) {
   const PromptTokens first = Read(R"({"model":"m","prompt":"hello"})");
   EXPECT_EQ(first.from, TokensFrom::kEngine);
