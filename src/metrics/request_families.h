@@ -15,7 +15,9 @@ inline constexpr auto kRequestFamilies = std::to_array<MetricFamily>({
          "The rate is the traffic, the share of 5xx is the error rate. `own` are the router's "
          "pages: 503 there means that `/ready` answered not ready. Requests whose client "
          "disconnected are not counted.",
-     .label_slots = {{{"route", "chat completions embeddings responses other own"}, {"code"}}},
+     .label_slots = {{{"route",
+                       "chat completions embeddings responses messages count_tokens other own"},
+                      {"code"}}},
      .page = "runbooks/not-ready.md"},
     {.name = "fathom_time_to_first_token_seconds",
      .type = MetricType::kHistogram,

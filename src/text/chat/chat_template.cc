@@ -144,8 +144,17 @@ bool ChatTemplate::WantsParts(ChatDialect dialect) const {
   return template_.loops_over_content() || (media_ && dialect == ChatDialect::kSglang);
 }
 
-// Whether "none" asks for something else than any effort does.
 bool ChatTemplate::HearsNoEffort(const Occasion& occasion) const {
+  int8_t hears = hears_no_effort_->load(std::memory_order_relaxed);
+  if (hears < 0) {
+    hears = TryNoEffort(occasion) ? 1 : 0;
+    hears_no_effort_->store(hears, std::memory_order_relaxed);
+  }
+  return hears == 1;
+}
+
+// Whether "none" asks for something else than any effort does.
+bool ChatTemplate::TryNoEffort(const Occasion& occasion) const {
   ChatSource probe;
   probe.messages = {ObjectJson({{"role", TextJson("user")}, {"content", TextJson("Hi")}})};
   const auto rendered = [&](std::string_view effort) {

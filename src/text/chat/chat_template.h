@@ -4,6 +4,9 @@
 // Memory   What a prompt takes is bounded by the template's limits.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +49,7 @@ class ChatTemplate {
   Result<ChatSource> Read(const ChatFields& chat, const Occasion& occasion) const;
   EngineHabits HabitsOf(const ChatFields& chat, const Occasion& occasion) const;
   bool HearsNoEffort(const Occasion& occasion) const;
+  bool TryNoEffort(const Occasion& occasion) const;
 
   RenderedChat RenderSource(const ChatSource& chat, const Occasion& occasion) const;
   RenderedChat RenderPrepared(PreparedChat prepared, TemplateDict globals, bool continues,
@@ -58,6 +62,9 @@ class ChatTemplate {
   bool refuses_inline_system_ = false;  // system messages between the others
   bool drops_inline_system_ = false;    // or leaves them out
   std::string_view thinking_argument_;  // turns thinking on and off
+  // Found out when it is first asked for: -1 until then. Relaxed: every thread finds the same.
+  std::unique_ptr<std::atomic<int8_t>> hears_no_effort_ =
+      std::make_unique<std::atomic<int8_t>>(int8_t{-1});
 };
 
 }  // namespace fathom

@@ -325,5 +325,23 @@ TEST(ChatTemplate, ShowsLargeNumbersInToolsAndTemplateArguments) {
   EXPECT_EQ(Text("{{ tools[0].function.parameters.a }} {{ b | abs }} {{ b < 0 }}", chat),
             "18446744073709551616 9223372036854775809 True");
 }
+TEST(ChatTemplate, ThinkingIsTurnedOffWhereTheTemplateListens) {
+  const auto rendered = [](std::string_view source) {
+    const auto parsed = ChatTemplate::Parse(source);
+    const ChatFields request{.api = PromptApi::kMessages,
+                             .messages = R"([{"role":"user","content":"hi"}])",
+                             .thinking = R"({"type":"disabled"})"};
+    (void)parsed->Render(request, {});
+    return parsed->Render(request, {}).text;  // the second time it is known
+  };
+  EXPECT_EQ(rendered("{{ reasoning_effort }}{{ enable_thinking }}"), "noneFalse");
+  EXPECT_EQ(rendered("{% if reasoning_effort == 'high' %}!{% endif %}{{ messages | length }}"),
+            "1");
+  EXPECT_EQ(rendered("{{ 'deep' if enable_thinking else reasoning_effort }}"), "none");
+  EXPECT_EQ(rendered("{{ '' if reasoning_effort == 'max' else '' }}{{ enable_thinking is defined }}"
+                     "{{ reasoning_effort if messages[0].content == 'hi' }}"),
+            "Truelow");
+}
+
 }  // namespace
 }  // namespace fathom
