@@ -266,10 +266,13 @@ STEERING = [("kv_transfer_params", {"do_remote_prefill": True, "remote_host": "1
 @pytest.mark.parametrize("name, value", STEERING, ids=str)
 def test_clients_cannot_steer_transfers(recorder, serve, name, value):
     router = serve(workers=[recorder])
-    for path in ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/generate", "/inference/v1/generate"):
+    for path in ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/generate", "/inference/v1/generate"):
         answer = wire.ask(router.port, "POST", path, {**wire.chat_body(prompt="x"), name: value})
         assert (answer.status, answer.error["code"]) == (400, "transfer_field_refused"), path
         assert answer.error["param"] == name and "--allow-transfer-fields" in answer.error["message"]
+    messages = wire.ask(router.port, "POST", "/v1/messages", {**wire.chat_body(), name: value})
+    assert (messages.status, messages.json()["error"]["type"]) == (400, "invalid_request_error")
+    assert f"'{name}'" in messages.json()["error"]["message"]
     hidden = json.dumps({**wire.chat_body(), "zzz": 1}).replace('"zzz": 1', '"kv_transf\\u0065r_params": {"a": 1}')
     assert wire.ask(router.port, "POST", "/v1/chat/completions", hidden).status == 400
     for nest in ({"vllm_xargs": {name: value}}, {"sampling_params": {"extra_args": {name: value}}}):
