@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "base/random.h"
 #include "base/text.h"
 #include "codec/json.h"
 #include "lab/mock/block_pool.h"
@@ -12,6 +14,9 @@ namespace fathom {
 namespace {
 
 constexpr int kPortTries = 50;
+// Above those that Linux gives to clients by itself.
+constexpr uint64_t kHighPorts = 61000;
+constexpr uint64_t kMostHighPorts = 4500;
 
 uint16_t PortOf(std::string_view endpoint) {
   const size_t colon = endpoint.rfind(':');
@@ -73,12 +78,18 @@ void EventFeed::OpenQueues(const MockOptions& options) {
 }
 
 // Free ports are found by trying: the system gives the first rank some, and the next ones may be
-// taken.
+// taken. It gives servers every other one, and clients those in between: after some thousand
+// connections hardly two in a row are free.
 Result<void> EventFeed::OpenPublishers(size_t ranks) {
   const bool any_port = (options_.port == 0 && options_.connect.empty()) ||
                         (options_.replay_port && *options_.replay_port == 0);
   auto opened = OpenConsecutive(ranks);
+  Random dice(static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
   for (int i = 1; i < kPortTries && !opened && any_port && ranks > 1; ++i) {
+    if (2 * ranks < kMostHighPorts) {
+      first_port_ = kHighPorts + dice.Next() % (kMostHighPorts - 2 * ranks);
+      first_replay_port_ = first_port_ + ranks;
+    }
     opened = OpenConsecutive(ranks);
   }
   return opened;
@@ -102,11 +113,13 @@ EventPlaces EventFeed::PlacesFor(size_t rank) const {
     const uint16_t port = PortOf(options_.connect);
     places.publish = port == 0 ? options_.connect : WithPort(options_.connect, port + rank);
   } else {
-    const uint64_t base = rank > 0 ? port(0) : options_.port;
+    const uint64_t first = options_.port != 0 ? options_.port : first_port_;
+    const uint64_t base = rank > 0 ? port(0) : first;
     places.publish = fmt::format("tcp://{}:{}", options_.host, base == 0 ? 0 : base + rank);
   }
   if (options_.replay_port) {
-    const uint64_t base = rank > 0 ? replay_port(0) : *options_.replay_port;
+    const uint64_t first = *options_.replay_port != 0 ? *options_.replay_port : first_replay_port_;
+    const uint64_t base = rank > 0 ? replay_port(0) : first;
     places.replay = fmt::format("tcp://{}:{}", options_.host, base == 0 ? 0 : base + rank);
   }
   return places;

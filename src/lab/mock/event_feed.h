@@ -78,6 +78,9 @@ class EventFeed {
   KvEventOptions options_;  // constant but for the faults
   const EventWire wire_;
   ZmqContext context_;
+  // Of the first rank, where the system was of no help; 0: its choice.
+  uint64_t first_port_ = 0;
+  uint64_t first_replay_port_ = 0;
   std::vector<std::unique_ptr<EventPublisher>> publishers_;
   std::vector<std::unique_ptr<EventQueue>> queues_;
   std::vector<std::unique_ptr<Rank>> ranks_;
