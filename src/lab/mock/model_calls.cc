@@ -76,7 +76,7 @@ Answer ResponseNotFound(MockedEngine engine, std::string_view id) {
                         .param = "response_id"});
 }
 
-// Engines leave out the words of the system where a conversation goes on.
+// The items of an input; a text is one of the user.
 void AppendItems(std::string_view input, std::string& items) {
   const auto append = [&](std::string_view item) {
     if (!items.empty()) items += ',';

@@ -19,6 +19,9 @@ using Outcome = TokenizeRoster::Outcome;
 
 using Asked = PromptField::Asked;
 
+// Of another API's request: it is read and written again on the loop, in some milliseconds.
+constexpr size_t kMostConverted = size_t{1} << 20;
+
 void AppendMember(std::string& object, std::string_view name, std::string_view value) {
   if (object.size() > 1) object += ',';
   object.append("\"").append(name).append("\":").append(value);
@@ -170,6 +173,8 @@ Task<TokenAnswer> EngineTokenizer::Tokenize(const TokenQuestion& question, TimeP
   const auto race = std::make_shared<Race>();
   if (question.parts.api == PromptApi::kChat) {
     race->body = WriteBody(question);
+  } else if (BytesOf(question.parts) > kMostConverted) {
+    co_return std::unexpected(TokenFailure::kOverload);
   } else if (!AskAsChat(question, race->body)) {
     co_return std::unexpected(TokenFailure::kRefused);
   }

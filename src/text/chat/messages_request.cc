@@ -344,7 +344,7 @@ class MessagesReader {
   Result<void> AddThought(std::string_view role, const Json& block) {
     if (rules_.thoughts_are_text) return {};  // written down already
     if (dialect_ == ChatDialect::kTrtllm && role != "assistant") {
-      return Fail(Blame::kCaller, "only the assistant thinks");
+      return Fail(Blame::kCaller, "a thinking block is only allowed in a message of the assistant");
     }
     if (GivenIn(block, "thinking") == nullptr) return {};
     if (thinks_) thoughts_ += rules_.between_thoughts;
@@ -356,7 +356,7 @@ class MessagesReader {
   Result<void> AddHiddenThought(std::string_view role) {
     if (!rules_.refuses_hidden_thoughts) return {};
     if (rules_.thoughts_are_text && role != "assistant") return {};
-    return Fail(Blame::kCaller, "the engine does not take redacted thoughts");
+    return Fail(Blame::kCaller, "the engine does not accept redacted_thinking blocks");
   }
 
   // SGLang: all thoughts of the message before its other parts.
@@ -377,7 +377,7 @@ class MessagesReader {
 
   Result<void> AddCall(std::string_view role, const Json& block) {
     if (dialect_ == ChatDialect::kTrtllm && role != "assistant") {
-      return Fail(Blame::kCaller, "only the assistant uses tools");
+      return Fail(Blame::kCaller, "a tool_use block is only allowed in a message of the assistant");
     }
     const Json* const input = GivenIn(block, "input");
     if (input != nullptr && input->object() == nullptr) {
@@ -617,12 +617,17 @@ bool IsToolChange(const Json& block) {
 Result<Json::Array> ToolsAtTheEnd(Json::Array tools, const Json::Array& messages) {
   NamedTools named;
   std::vector<std::string> removed;
+  constexpr size_t kMostToolChanges = 256;  // each looks through all tools
+  size_t changes = 0;
   bool changed = false;
   for (const Json& message : messages) {
     const Json::Array* const blocks = ListIn(message, "content");
     if (blocks == nullptr) continue;
     for (const Json& block : *blocks) {
       if (!IsToolChange(block)) continue;
+      if (++changes > kMostToolChanges) {
+        return Fail(Blame::kCaller, "more than {} changes of tools", kMostToolChanges);
+      }
       if (!std::exchange(changed, true)) {
         for (const Json& tool : tools) named.emplace_back(TextIn(tool, "name"), tool);
       }

@@ -59,11 +59,24 @@ class Conversation {
     SetIn(members, name, std::move(value));
     messages_.back() = ObjectJson(std::move(members));
   }
+  // The member of the last message, changed in place: a client may send thousands of items for it.
+  template <class Change>
+  void Update(std::string_view name, Change change) {
+    Json::Object members = std::get<Json::Object>(std::move(messages_.back()).Take());
+    auto member = std::ranges::find(members, name, [](const auto& entry) { return entry.first; });
+    if (member == members.end()) {
+      member = members.insert(members.end(), {std::string(name), Json()});
+    }
+    member->second = change(std::move(member->second));
+    messages_.back() = ObjectJson(std::move(members));
+  }
   void AddCalls(const Json::Array& calls) {
-    const Json::Array* const there = ListIn(messages_.back(), "tool_calls");
-    Json::Array all = there != nullptr ? *there : Json::Array();
-    all.insert(all.end(), calls.begin(), calls.end());
-    Set("tool_calls", ListJson(std::move(all)));
+    Update("tool_calls", [&](Json there) {
+      Json::Array all;
+      if (there.array() != nullptr) all = std::get<Json::Array>(std::move(there).Take());
+      all.insert(all.end(), calls.begin(), calls.end());
+      return ListJson(std::move(all));
+    });
   }
 
   Json::Array Take() && { return std::move(messages_); }
@@ -266,8 +279,8 @@ class SglangItems {
     return ObjectJson(std::move(out));
   }
 
-  static Json::Array AsParts(const Json& content) {
-    if (content.array() != nullptr) return *content.array();
+  static Json::Array AsParts(Json content) {
+    if (content.array() != nullptr) return std::get<Json::Array>(std::move(content).Take());
     if (content.string() != nullptr && !content.string()->empty()) {
       return {TextPartJson(*content.string())};
     }
@@ -296,11 +309,17 @@ class SglangItems {
     if (const Json::Array* const calls = ListIn(message, "tool_calls")) out.AddCalls(*calls);
     const std::string_view thought = TextIn(message, "reasoning_content");
     if (!thought.empty()) {
-      std::string all(TextIn(*out.Open(), "reasoning_content"));
-      if (!all.empty()) all += '\n';
-      out.Set("reasoning_content", TextJson(all.append(thought)));
+      out.Update("reasoning_content",
+                 [&](Json there) { return Lengthened(std::move(there), "\n", thought); });
     }
     return {};
+  }
+
+  static Json Lengthened(Json text, std::string_view between, std::string_view more) {
+    std::string all;
+    if (text.string() != nullptr) all = std::get<std::string>(std::move(text).Take());
+    if (!all.empty()) all += between;
+    return Json(Json::Value(std::move(all.append(more))));
   }
 
   static void MergeContent(const Json& message, Conversation& out) {
@@ -308,12 +327,13 @@ class SglangItems {
     if (IsEmpty(more)) return;
     const Json* const there = out.Open()->Find("content");
     if (IsEmpty(there)) return out.Set("content", *more);
-    if (there->string() != nullptr && more->string() != nullptr) {
-      return out.Set("content", TextJson(*there->string() + "\n\n" + *more->string()));
-    }
-    Json::Array parts = AsParts(*there);
-    std::ranges::move(AsParts(*more), std::back_inserter(parts));
-    out.Set("content", ListJson(std::move(parts)));
+    const bool texts = there->string() != nullptr && more->string() != nullptr;
+    out.Update("content", [&](Json content) {
+      if (texts) return Lengthened(std::move(content), "\n\n", *more->string());
+      Json::Array parts = AsParts(std::move(content));
+      std::ranges::move(AsParts(*more), std::back_inserter(parts));
+      return ListJson(std::move(parts));
+    });
   }
 };
 

@@ -91,6 +91,25 @@ TEST(ResponsesRequestTest, SglangJoinsAnswersInARowUnlessTheirPhasesDiffer) {
               Not(HasSubstr("a\\n\\nb")));
 }
 
+// In time that grows with their number, not with its square: a request must not hold up a loop.
+TEST(ResponsesRequestTest, ATurnMayHaveVeryManyItems) {
+  std::string calls = "[";
+  std::string texts = "[";
+  for (int i = 0; i < 4'000; ++i) {
+    calls += R"({"type":"function_call","call_id":"c","name":"f","arguments":"{}"},)";
+    texts += R"({"role":"assistant","content":[{"type":"output_text","text":"a"}]},)";
+  }
+  calls.back() = texts.back() = ']';
+  for (const ChatDialect dialect :
+       {ChatDialect::kVllm, ChatDialect::kSglang, ChatDialect::kTrtllm}) {
+    const auto source = ReadAs(dialect, {.input = calls});
+    ASSERT_EQ(source->messages.size(), 1u);
+    EXPECT_EQ(ListIn(source->messages[0], "tool_calls")->size(), 4'000u);
+  }
+  const auto merged = ReadAs(ChatDialect::kSglang, {.input = texts});
+  EXPECT_EQ(ListIn(merged->messages[0], "content")->size(), 4'000u);
+}
+
 TEST(ResponsesRequestTest, ArgumentsThatAreNoObjectAreEmptyForSglang) {
   EXPECT_THAT(Chat(R"([{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":"}])",
                    ChatDialect::kSglang),
