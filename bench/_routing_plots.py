@@ -10,9 +10,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: 
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "bench/plots"
-ORDER = ["round-robin", "least-loaded", "prefix-hash", "approximate", "kv", "oracle"]
+ORDER = ["round-robin", "least-loaded", "prefix-hash", "text", "approximate", "kv", "oracle"]
 COLORS = {"round-robin": "#8c8c8c", "least-loaded": "#b89b72", "prefix-hash": "#c77b58",
-          "approximate": "#7aa6c2", "kv": "#1f6f5c", "oracle": "#2f2f2f", "published": "#b0413e"}
+          "text": "#9d8ec7", "approximate": "#7aa6c2", "kv": "#1f6f5c", "oracle": "#2f2f2f", "published": "#b0413e"}
 PERCENTILES = ["p50", "p90", "p99"]
 
 

@@ -207,6 +207,97 @@ def shared_prompt(scale, count, size, question, seed):
         }
 
 
+def piece(words, size):
+    """The same, not a byte more: short texts would be longer than their size says."""
+    return take(words, size)[:round(size)]
+
+
+def tools_of(words, count, size):
+    """Tools with a description and a schema, as agents send them with every request."""
+    for number in range(count):
+        yield {
+            "name": f"tool_{number}", "description": piece(words, size * 2 // 3), "input_schema": {
+                "type": "object", "properties": {
+                    name: {"type": "string", "description": piece(words, size // 12)}
+                    for name in ("path", "pattern", "limit")
+                }, "required": ["path"]
+            }
+        }
+
+
+def agent_steps(scale, steps, seed):
+    """What an agent has said, called and got, step by step: (system, tools, steps so far)."""
+    words = paragraphs(scale, seed)
+    system = piece(words, 16_000 * scale)
+    tools = list(tools_of(words, max(1, round(20 * scale)), 1_200))
+    done = []
+    for number in range(steps):
+        yield system, tools, piece(words, 500 * scale), list(done)
+        done.append((f"call_{number}", piece(words, 300 * scale), {
+            "path": f"src/file_{number}.cc", "pattern": piece(words, 100 * scale), "limit": number
+        }, piece(words, 2_000 * scale)))
+
+
+def agent_chats(scale):
+    for system, tools, question, steps in agent_steps(scale, AGENT_STEPS, 4):
+        messages = [said("system", system), said("user", question)]
+        for call, text, arguments, result in steps:
+            function = {"name": "tool_0", "arguments": json.dumps(arguments)}
+            messages += [{
+                "role": "assistant", "content": text,
+                "tool_calls": [{"id": call, "type": "function", "function": function}]
+            }, {"role": "tool", "tool_call_id": call, "content": result}]
+        yield {
+            "model": "model", "messages": messages, "tools": [{
+                "type": "function", "function": {
+                    "name": tool["name"], "description": tool["description"],
+                    "parameters": tool["input_schema"]
+                }
+            } for tool in tools]
+        }
+
+
+def agent_messages(scale):
+    for system, tools, question, steps in agent_steps(scale, AGENT_STEPS, 4):
+        messages = [said("user", question)]
+        for call, text, arguments, result in steps:
+            messages += [
+                said("assistant", [{"type": "text", "text": text}, {
+                    "type": "tool_use", "id": call, "name": "tool_0", "input": arguments
+                }]),
+                said("user", [{"type": "tool_result", "tool_use_id": call, "content": result}])
+            ]
+        yield {
+            "model": "model", "max_tokens": 1000, "system": [{"type": "text", "text": system}],
+            "messages": messages, "tools": tools
+        }
+
+
+def agent_responses(scale):
+    for system, tools, question, steps in agent_steps(scale, AGENT_STEPS, 4):
+        items = [said("user", question)]
+        for call, text, arguments, result in steps:
+            items += [
+                said("assistant", [{"type": "output_text", "text": text}]), {
+                    "type": "function_call", "call_id": call, "name": "tool_0",
+                    "arguments": json.dumps(arguments)
+                }, {"type": "function_call_output", "call_id": call, "output": result}
+            ]
+        yield {
+            "model": "model", "instructions": system, "input": items, "tools": [{
+                "type": "function", "name": tool["name"], "description": tool["description"],
+                "parameters": tool["input_schema"]
+            } for tool in tools]
+        }
+
+
+AGENT_STEPS = 22
+# One conversation of an agent, to 100 kB with its tools, by each API.
+AGENTS = {
+    "/v1/chat/completions": agent_chats, "/v1/messages": agent_messages,
+    "/v1/responses": agent_responses
+}
+
 # How to make them, `scale` times as long as their names say.
 CHATS = {
     # 20 turns to 100k tokens: prose and code have about 4.5 bytes per token.
@@ -282,6 +373,33 @@ def print_chats(model, others, results):
     print(f"    turn by turn: {' '.join(turns)} us")
 
 
+def bench_agents(model, folder, place, options):
+    """The last step of an agent; the APIs take turns in one process, so that their ratio counts."""
+    files = [
+        write_lines(place / f"agent-{i}.jsonl", make(options.chat_scale))
+        for i, make in enumerate(AGENTS.values())
+    ]
+    report = measure("tokens", folder, f"runs={options.chat_runs}",
+                     "chats=" + ",".join(map(str, files)))
+    results = [{"api": name, "last": turns[-1]} for name, turns in zip(AGENTS, report["chats"])]
+    # Templates that know no tools leave them out, and the APIs differ in other ways there.
+    found = {(result["last"]["tokens"], result["last"]["digest"]) for result in results}
+    if model.startswith("qwen") and len(found) != 1:
+        raise Failed(f"{model}: the APIs have different tokens: {found}")
+    chat = results[0]["last"]["microseconds"]
+    rows = [[
+        result["api"], f"{result['last']['microseconds']:.0f}",
+        f"{result['last']['microseconds'] / chat:.2f}", f"{result['last']['bytes']:,}",
+        f"{result['last']['new_bytes']:,}", f"{result['last']['tokens']:,}"
+    ] for result in results]
+    print_table(f"{model}: a warm step of an agent with tools, from the body to the keys",
+                ["us", "fathom", "x chat", "body bytes", "new bytes", "tokens"], rows)
+    for result in results:
+        stages = ", ".join(f"{name} {took:.0f}" for name, took in result["last"]["stages"].items())
+        print(f"    {result['api']}: {stages}")
+    return results
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", nargs="*", default=["qwen2_5", "llama3_1"])
@@ -307,7 +425,8 @@ def main():
         with tempfile.TemporaryDirectory(prefix="fathom-bench-") as place:
             results[model] = {
                 "texts": bench_texts(model, folder, programs, Path(place), options),
-                "chats": bench_chats(model, folder, programs, Path(place), options)
+                "chats": bench_chats(model, folder, programs, Path(place), options),
+                "agents": bench_agents(model, folder, Path(place), options)
             }
     save("tokens", results, options.smallest)
 

@@ -22,6 +22,8 @@ endif()
 # only packages and benchmarks have it.
 if(FATHOM_WHOLE_PROGRAM)
   target_compile_options(fathom_options INTERFACE -flto=thin)
+  # What is shipped is the same from every clone.
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/relative_paths)
 endif()
 
 find_program(MOLD mold)

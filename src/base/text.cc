@@ -8,6 +8,16 @@
 namespace fathom {
 namespace {
 
+// "k8s-pods://" at the front: a letter, then letters, digits and + - . up to ://
+bool BeginsWithScheme(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.empty() || !letter(text[0])) return false;
+  const auto end = std::ranges::find_if_not(text, [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  });
+  return std::string_view(end, text.end()).starts_with("://");
+}
+
 constexpr char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 // Length of the well-formed UTF-8 sequence at the front, 0 if there is none.
@@ -98,6 +108,24 @@ std::vector<std::string_view> SplitAny(std::string_view text, std::string_view s
     at = end;
   }
   return parts;
+}
+
+std::vector<std::string_view> SplitUrls(std::string_view text) {
+  constexpr std::string_view kBetween = ", \t\r\n";
+  std::vector<std::string_view> urls;
+  const auto add = [&](std::string_view url) {
+    const size_t first = url.find_first_not_of(kBetween);
+    if (first == std::string_view::npos) return;
+    urls.push_back(url.substr(first, url.find_last_not_of(kBetween) + 1 - first));
+  };
+  size_t from = 0;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (!kBetween.contains(text[i - 1]) || !BeginsWithScheme(text.substr(i))) continue;
+    add(text.substr(from, i - from));
+    from = i;
+  }
+  add(text.substr(from));
+  return urls;
 }
 
 std::optional<uint64_t> ParseDecimal(std::string_view text) {

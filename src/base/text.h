@@ -14,6 +14,9 @@ namespace fathom {
 bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 std::string_view Trim(std::string_view text);
 std::vector<std::string_view> SplitAny(std::string_view text, std::string_view separators);
+// URLs of workers, with commas or blanks between them. Hosts and selectors may have commas and
+// blanks too, so one ends only where another scheme begins.
+std::vector<std::string_view> SplitUrls(std::string_view text);
 
 // Digits only, no sign, no spaces; nullopt on overflow.
 std::optional<uint64_t> ParseDecimal(std::string_view text);

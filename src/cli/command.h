@@ -15,7 +15,13 @@ int RunListen(const Settings& settings);
 int RunTokenize(const Settings& settings);
 int RunDoctor(const Settings& settings);
 int RunLint(const Settings& settings);
+int RunReady(const Settings& settings);
+int RunRegister(const Settings& settings, const Environment& environment, Log& log);
 int RunBench(std::span<const std::string_view> args);
 int RunDocs(std::span<const std::string_view> args);
+int RunCompletion(std::span<const std::string_view> args);
+
+// The names that `fathom docs` lists, sorted. They point into the program text.
+std::vector<std::string_view> PageNames();
 
 }  // namespace fathom

@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "config/help.h"
+#include "config/renamed_options.h"
 #include "io/net/signals.h"
 
 // Read by jemalloc at its start. By itself it gives freed pages back only while the program goes on
@@ -32,7 +32,7 @@ namespace fathom {
 namespace {
 
 void PrintCommand(std::string_view name, std::string_view summary) {
-  const std::string front = fmt::format("  {:<8} ", name);
+  const std::string front = fmt::format("  {:<10}  ", name);
   fmt::print("{}{}", front, Wrapped(summary, front.size(), front.size(), TerminalColumns()));
 }
 
@@ -41,10 +41,7 @@ void PrintOverview() {
       "fathom {}: a KV-cache-aware frontend and router for LLM inference fleets", kVersion);
   fmt::print("{}\n", Wrapped(what, 0, 0, TerminalColumns()));
   fmt::print("usage: fathom COMMAND [OPTION]...\n\n");
-  for (const Command command : kCommands) PrintCommand(NameOf(command), SummaryOf(command));
-  PrintCommand("bench", "Puts load on an OpenAI endpoint and reports latencies");
-  PrintCommand("docs", "Prints a page of the documentation; without a name, lists the pages");
-  PrintCommand("version", "Prints the version");
+  for (const auto& [name, summary] : AllCommands()) PrintCommand(name, summary);
   fmt::print("\n'fathom COMMAND --help' lists the options of a command.\n");
 }
 
@@ -61,9 +58,9 @@ std::optional<Command> CommandOf(std::string_view name) {
 }
 
 int UnknownCommand(std::string_view name) {
-  constexpr std::array<std::string_view, 10> kNames = {
-      "serve", "mock", "demo", "listen", "tokenize", "doctor", "lint", "bench", "docs", "version"};
-  const auto near = Nearest(name, kNames);
+  std::vector<std::string_view> names;
+  for (const CommandSummary& command : AllCommands()) names.push_back(command.name);
+  const auto near = Nearest(name, names);
   return Complain(fmt::format(
       "no such command '{}'{}", name,
       near ? fmt::format("; did you mean '{}'?", *near) : "; 'fathom --help' lists them"));
@@ -77,6 +74,17 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+bool HasLog(Command command) {
+  return command == Command::kServe || command == Command::kMock || command == Command::kDemo ||
+         command == Command::kRegister;
+}
+
+void NoteFormerNames(const Settings& settings) {
+  for (const FormerNameUse& use : settings.former_names()) {
+    fmt::print(stderr, "fathom: {}\n", FormerNameNote(use));
+  }
+}
+
 int RunCommand(Command command, std::span<const std::string_view> args) {
   if (AsksForHelp(args)) {
     fmt::print("{}", HelpText(command, TerminalColumns()));
@@ -87,16 +95,19 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
   if (!settings) return Complain(settings.error().what);
   RaiseDescriptorLimit();
   BlockSignals();
+  if (!HasLog(command)) NoteFormerNames(*settings);
   if (command == Command::kListen) return RunListen(*settings);
   if (command == Command::kTokenize) return RunTokenize(*settings);
   if (command == Command::kDoctor) return RunDoctor(*settings);
   if (command == Command::kLint) return RunLint(*settings);
+  if (command == Command::kReady) return RunReady(*settings);
   const bool json = command != Command::kDemo && settings->Choice("log-format") == "json";
   const DocsLinks docs(command == Command::kServe ? settings->Text("docs-url") : "");
   const LogFormat format = json ? LogFormat::kJson : LogFormat::kText;
   LogWriter writer(STDERR_FILENO, [format](uint64_t count) { return LostRecord(format, count); });
   const LogAtCrash at_crash(writer);
   Log log(writer, *ParseLogLevel(settings->Choice("log-level")), format, docs);
+  WarnOfFormerNames(*settings, log);
   switch (command) {
     case Command::kServe:
       return RunServe(*settings, environment, log);
@@ -104,10 +115,13 @@ int RunCommand(Command command, std::span<const std::string_view> args) {
       return RunMock(*settings, log);
     case Command::kDemo:
       return RunDemo(*settings, log);
+    case Command::kRegister:
+      return RunRegister(*settings, environment, log);
     case Command::kListen:
     case Command::kTokenize:
     case Command::kDoctor:
     case Command::kLint:
+    case Command::kReady:
       break;  // they have no log
   }
   return kExitFailed;
@@ -123,6 +137,7 @@ int Main(std::span<const std::string_view> args) {
     return kExitFine;
   }
   if (args[0] == "docs") return RunDocs(args.subspan(1));
+  if (args[0] == "completion") return RunCompletion(args.subspan(1));
   if (args[0] == "bench") return RunBench(args.subspan(1));
   const auto command = CommandOf(args[0]);
   return command ? RunCommand(*command, args.subspan(1)) : UnknownCommand(args[0]);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/docs_links.h"
 #include "base/text.h"
 
 namespace fathom {
@@ -52,13 +53,26 @@ bool IsRelative(std::string_view target) {
 
 }  // namespace
 
-PageShelf::PageShelf(std::vector<ShelvedPage> pages) : pages_(std::move(pages)) {}
+PageShelf::PageShelf(std::vector<ShelvedPage> pages, std::span<const Renamed> renamed)
+    : pages_(std::move(pages)), renamed_(renamed) {}
 
 std::optional<size_t> PageShelf::Find(std::string_view wanted) const {
   const auto named = std::ranges::find(pages_, wanted, &ShelvedPage::name);
   if (named != pages_.end() && !wanted.empty()) {
     return static_cast<size_t>(named - pages_.begin());
   }
+  if (const Renamed* const renaming = RenamingOf(wanted)) return Find(renaming->now);
+  return FindByPath(wanted);
+}
+
+const Renamed* PageShelf::RenamingOf(std::string_view wanted) const {
+  const std::string_view path = WithoutAnchor(wanted);
+  const auto named = [&](const Renamed& row) { return row.former == PageName(path); };
+  const auto found = std::ranges::find_if(renamed_, named);
+  return found == renamed_.end() ? nullptr : &*found;
+}
+
+std::optional<size_t> PageShelf::FindByPath(std::string_view wanted) const {
   const std::string_view path = WithoutClimbing(WithoutAnchor(wanted));
   if (!path.contains('.') && !path.contains('/')) return std::nullopt;
   std::optional<size_t> found;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/renamed.h"
 
 namespace fathom {
 
@@ -16,16 +19,22 @@ struct ShelvedPage {
 
 class PageShelf {
  public:
-  explicit PageShelf(std::vector<ShelvedPage> pages);
+  explicit PageShelf(std::vector<ShelvedPage> pages, std::span<const Renamed> renamed = {});
 
-  // By its name, or by the target of a link: "no-events.md", "../deploy/kubernetes/doctor.yaml",
-  // "runbooks/README.md#before-anything-else". The index of the page.
+  // By its name, or a former one, or by the target of a link: "no-events.md",
+  // "../deploy/kubernetes/doctor.yaml", "runbooks/README.md#before-anything-else". The index of the
+  // page.
   std::optional<size_t> Find(std::string_view wanted) const;
+  // The row of a name, or of a link, that means a page by its former name; null where none does.
+  const Renamed* RenamingOf(std::string_view wanted) const;
   // The paths of the files in a folder that a link leads to; empty where there is no such folder.
   std::vector<std::string_view> FolderAt(std::string_view target) const;
 
  private:
+  std::optional<size_t> FindByPath(std::string_view wanted) const;
+
   std::vector<ShelvedPage> pages_;
+  std::span<const Renamed> renamed_;
 };
 
 // The page with its links as URLs below `base`, which is that of docs/. Links to other hosts, links

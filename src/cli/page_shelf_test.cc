@@ -33,6 +33,19 @@ TEST(PageShelf, FindsNothingThatIsNotThere) {
   }
 }
 
+TEST(PageShelf, FindsARenamedPageByNameAndByLink) {
+  constexpr Renamed kRows[] = {{"silent-events", "no-events", "0.1.0"}};
+  const PageShelf shelf({{"README", "README.md"}, {"no-events", "runbooks/no-events.md"}}, kRows);
+  for (const char* wanted :
+       {"silent-events", "silent-events.md", "../runbooks/silent-events.md#x"}) {
+    EXPECT_EQ(shelf.Find(wanted), 1u) << wanted;
+    ASSERT_NE(shelf.RenamingOf(wanted), nullptr) << wanted;
+    EXPECT_EQ(shelf.RenamingOf(wanted)->now, "no-events");
+  }
+  EXPECT_EQ(shelf.RenamingOf("no-events"), nullptr);
+  EXPECT_EQ(Shelf().Find("silent-events"), std::nullopt);
+}
+
 TEST(PageShelf, ListsFolders) {
   const std::vector<std::string_view> files = {
       "deploy/docker/Dockerfile", "deploy/compose/README.md", "deploy/compose/fathom.yaml"};

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "cli/prompt_report.h"
 #include "codec/json.h"
 #include "router/gateway/request_fields.h"
+#include "router/library/hub_download.h"
 
 namespace fathom {
 namespace {
@@ -24,6 +26,11 @@ void Note(std::string_view what) { fmt::print(stderr, "fathom tokenize: {}\n", w
 bool Print(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
          std::fflush(stdout) == 0;
+}
+
+std::optional<std::string> VariableNamed(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
 // The named file, or standard input.
@@ -127,12 +134,20 @@ class Tokenizing {
 }  // namespace
 
 int RunTokenize(const Settings& settings) {
-  const ModelPaths paths{settings.Text("model-path"), settings.Text("tokenizer-path")};
+  ModelPaths paths{settings.Text("model-path"), settings.Text("tokenizer-path")};
   if (paths.model.empty() && paths.tokenizer.empty()) {
     Note(
         "no tokenizer given: --model-path DIR names the folder of a model, with tokenizer.json, "
         "tokenizer_config.json and the chat template");
     return kExitUsage;
+  }
+  if (HubRef::Is(paths.model)) {
+    auto folder = FolderFromHub(paths.model, HubEnvironment::Of(VariableNamed));
+    if (!folder) {
+      Note(folder.error().what);
+      return kExitUsage;
+    }
+    paths.model = *std::move(folder);
   }
   const auto model = LanguageModel::Load(paths);
   if (!model) {

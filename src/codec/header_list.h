@@ -19,11 +19,14 @@ namespace fathom {
 enum class HeaderName : uint8_t {
   kOther,
   kAuthorization,
+  kClaudeCodeAgentId,    // x-claude-code-agent-id
+  kClaudeCodeSessionId,  // x-claude-code-session-id
   kConnection,
   kContentLength,
   kContentType,
   kDataParallelRank,  // x-data-parallel-rank
   kDate,
+  kDynamoSessionId,  // x-dynamo-session-id
   kExpect,
   kFathomCachedTokens,  // x-fathom-cached-tokens
   kFathomDpRank,        // x-fathom-dp-rank
@@ -39,6 +42,7 @@ enum class HeaderName : uint8_t {
   kServer,
   kSessionId,  // x-session-id
   kTe,
+  kThreadId,  // thread-id
   kTrailer,
   kTransferEncoding,
   kUpgrade,

@@ -78,6 +78,8 @@ HeaderName Recognise(std::string_view name) {
       return Matches(at, "expect") ? kExpect : Matches(at, "server") ? kServer : kOther;
     case 7:
       return Matches(at, "trailer") ? kTrailer : Matches(at, "upgrade") ? kUpgrade : kOther;
+    case 9:
+      return Matches(at, "thread-id") ? kThreadId : kOther;
     case 10:
       if (Matches(at, "connection")) return kConnection;
       return Matches(at, "keep-alive") ? kKeepAlive : kOther;
@@ -102,11 +104,15 @@ HeaderName Recognise(std::string_view name) {
     case 18:
       return Matches(at, "proxy-authenticate") ? kProxyAuthenticate : kOther;
     case 19:
+      if (Matches(at, "x-dynamo-session-id")) return kDynamoSessionId;
       return Matches(at, "proxy-authorization") ? kProxyAuthorization : kOther;
     case 20:
       return Matches(at, "x-data-parallel-rank") ? kDataParallelRank : kOther;
     case 22:
+      if (Matches(at, "x-claude-code-agent-id")) return kClaudeCodeAgentId;
       return Matches(at, "x-fathom-cached-tokens") ? kFathomCachedTokens : kOther;
+    case 24:
+      return Matches(at, "x-claude-code-session-id") ? kClaudeCodeSessionId : kOther;
     default:
       return kOther;
   }

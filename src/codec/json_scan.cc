@@ -260,24 +260,10 @@ bool UnescapeUnicode(std::string_view& raw, std::string& out) {
 
 // `raw` is the text between the quotes.
 std::optional<std::string> Unescape(std::string_view raw) {
-  constexpr std::string_view kEscapes = "\"\\/bfnrt";
-  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
   std::string out;
   out.reserve(raw.size());
-  for (;;) {
-    const size_t plain = std::min(raw.find('\\'), raw.size());
-    out += raw.substr(0, plain);
-    raw.remove_prefix(plain);
-    if (raw.empty()) return out;
-    if (raw.starts_with("\\u")) {
-      if (!UnescapeUnicode(raw, out)) return std::nullopt;
-      continue;
-    }
-    const size_t which = raw.size() < 2 ? kEscapes.npos : kEscapes.find(raw[1]);
-    if (which == kEscapes.npos) return std::nullopt;
-    out += kMeanings[which];
-    raw.remove_prefix(2);
-  }
+  if (!AppendJsonText(raw, out)) return std::nullopt;
+  return out;
 }
 
 }  // namespace
@@ -329,6 +315,25 @@ std::optional<std::string> JsonText(std::string_view raw_value) {
     return std::nullopt;
   }
   return Unescape(raw_value.substr(1, raw_value.size() - 2));
+}
+
+bool AppendJsonText(std::string_view raw, std::string& out) {
+  constexpr std::string_view kEscapes = "\"\\/bfnrt";
+  constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
+  for (;;) {
+    const size_t plain = std::min(raw.find('\\'), raw.size());
+    out += raw.substr(0, plain);
+    raw.remove_prefix(plain);
+    if (raw.empty()) return true;
+    if (raw.starts_with("\\u")) {
+      if (!UnescapeUnicode(raw, out)) return false;
+      continue;
+    }
+    const size_t which = raw.size() < 2 ? kEscapes.npos : kEscapes.find(raw[1]);
+    if (which == kEscapes.npos) return false;
+    out += kMeanings[which];
+    raw.remove_prefix(2);
+  }
 }
 
 JsonElements::JsonElements(std::string_view raw_array) : in_(raw_array) {

@@ -47,6 +47,10 @@ bool JsonKeyStartsWith(std::string_view raw_key, std::string_view prefix);
 // lone surrogates.
 std::optional<std::string> JsonText(std::string_view raw_value);
 
+// Appends the text of a JSON string to `out`; `raw` is what stands between its quotes. False: it
+// ends at an invalid escape or a lone surrogate, and the text before it was appended.
+bool AppendJsonText(std::string_view raw, std::string& out);
+
 // Walks the elements of an array value that a scanner has returned (so it is known to be valid).
 class JsonElements {
  public:

@@ -38,7 +38,7 @@ is one line on standard error and exit status 78.
 | time | `250ms`, `5s`, `2m`, `1h`, `1d`; a plain number counts seconds: `0.25` |
 | size | `64MiB`, `64MB`; a plain number counts bytes: `1024` |
 | switch | `--log-requests`, `--no-log-requests`, `--log-requests=false`, `FATHOM_LOG_REQUESTS=true` |
-| list | `--worker-urls http://a:8000 http://b:8000`, `--worker-urls http://a:8000,http://b:8000`, or the flag given again; in YAML also a sequence |
+| list | `--worker-urls http://a:8000 http://b:8000`, `--worker-urls http://a:8000,http://b:8000`, or the flag given again; in YAML also a sequence. A worker's URL ends only where another scheme begins, so hosts and selectors may have commas |
 
 ## The YAML file
 
@@ -56,19 +56,26 @@ workers:
     kv_events: tcp://10.0.0.2:5557        # where it publishes KV events
     kv_events_replay: tcp://10.0.0.2:5558 # where missed events are asked for
     kv_events_topic: kv                   # topic to subscribe to; "" is every topic
+    role: decode                          # prefill, decode or both; shown on the admin pages
+    labels: {zone: b}                     # shown on the admin pages
   - dns+http://engines.prod.svc:8000      # every address of this name, looked up periodically
 ```
 
-`dns+http://` and `dns+https://` take the same keys. Each current address of the name is a separate
-worker, with the address in its URL and the name in `Host` and for its certificate; in `kv_events`,
-`tcp://*:5557` is this port on each of them. On Kubernetes the name is that of a headless Service
+Sources of workers (`dns+http(s)://`, `k8s://`, `k8s-pods://`, `k8s-pool://`, `etcd(s)://`, `file:///`;
+[workers](workers.md#where-workers-come-from)) take the same keys, which then hold for all of their workers; event
+endpoints are templates there: `tcp://*:5557` is this port on each worker's host, `tcp://*:+1000` the worker's own port
+plus 1000.
+
+Each current address of a `dns+http://` name is a separate
+worker, with the address in its URL and the name in `Host` and for its certificate. On Kubernetes the name is that of a headless Service
 (`clusterIP: None`): behind any other name each request reaches any pod, and no cache can be tracked.
 `POST /workers` takes such a name as well: it answers 202 with an id, before the first lookup, and
 `GET /workers` lists the names. `DELETE /workers/{id}` of a name also removes its workers. A single worker
 that is deleted stays removed while the name has its address, or until the name is posted again.
 
 Settings in this file take precedence over what the engine reports. These workers and those of `--worker-urls` are
-one fleet; a URL that appears twice is an error.
+one fleet; a URL that appears twice is an error. A worker that a source names too is one worker; what is written here
+for its own URL counts first, field by field.
 )";
 
 std::string Code(std::string_view text) {

@@ -9,8 +9,8 @@ namespace {
 
 class FlagReader {
  public:
-  FlagReader(Command command, std::span<const std::string_view> args)
-      : command_(command), args_(args) {}
+  FlagReader(Command command, std::span<const std::string_view> args, RenamedOptionTable renamed)
+      : command_(command), args_(args), renamed_(renamed) {}
 
   Result<std::vector<Assignment>> Read() {
     while (next_ < args_.size()) TRY_VOID(ReadOne(args_[next_++]));
@@ -23,35 +23,41 @@ class FlagReader {
       // "-" by itself is standard input.
       const bool flag = arg.size() > 1 && arg.starts_with('-');
       const Option* const taker = flag ? nullptr : PositionalOption(command_);
-      return taker != nullptr ? Add(*taker, taker->name, arg) : Stray(arg);
+      return taker != nullptr ? Add({taker}, taker->name, arg) : Stray(arg);
     }
     const size_t equals = std::min(arg.find('='), arg.size());
     const std::string_view name = arg.substr(2, equals - 2);
     std::optional<std::string_view> value;
     if (equals < arg.size()) value = arg.substr(equals + 1);
 
-    if (const Option* option = FindOption(command_, name)) return ReadValue(*option, name, value);
+    if (const NamedOption named = Find(name); named.option) return ReadValue(named, name, value);
     if (name.starts_with("no-")) {
-      if (const Option* option = FindOption(command_, name.substr(3))) {
-        return ReadNegation(*option, name, value);
+      if (const NamedOption named = Find(name.substr(3)); named.option) {
+        return ReadNegation(named, name, value);
       }
     }
     return NoSuchOption(name);
   }
 
-  Result<> ReadValue(const Option& option, std::string_view name,
+  NamedOption Find(std::string_view name) const {
+    return FindOptionOrFormer(command_, name, renamed_);
+  }
+
+  Result<> ReadValue(const NamedOption& named, std::string_view name,
                      std::optional<std::string_view> value) {
-    if (option.type == OptionType::kFlag) return Add(option, name, value.value_or("true"));
-    if (value) return Add(option, name, *value);
+    const Option& option = *named.option;
+    if (option.type == OptionType::kFlag) return Add(named, name, value.value_or("true"));
+    if (value) return Add(named, name, *value);
     if (!HasValueNext(option)) return MissingValue(option, name);
     do {
-      TRY_VOID(Add(option, name, args_[next_++]));
+      TRY_VOID(Add(named, name, args_[next_++]));
     } while (option.list() && HasValueNext(option));  // --worker-urls http://a http://b
     return {};
   }
 
-  Result<> ReadNegation(const Option& option, std::string_view name,
+  Result<> ReadNegation(const NamedOption& named, std::string_view name,
                         std::optional<std::string_view> value) {
+    const Option& option = *named.option;
     const Origin origin = Origin::Flag(name);
     if (option.type != OptionType::kFlag) {
       return std::unexpected(
@@ -61,7 +67,7 @@ class FlagReader {
       return std::unexpected(origin.Refuse(
           fmt::format("takes no value; write --{} or --no-{}", option.name, option.name)));
     }
-    return Add(option, name, "false");
+    return Add(named, name, "false");
   }
 
   // "-5" is a value, so that the bounds can refuse it, and "-" by itself is standard input; any
@@ -112,28 +118,41 @@ class FlagReader {
         fmt::format("no such option; fathom {} --help lists them", NameOf(command_))));
   }
 
-  Result<> Add(const Option& option, std::string_view name, std::string_view text) {
+  Result<> Add(const NamedOption& named, std::string_view name, std::string_view text) {
+    const Option& option = *named.option;
+    Assignment given{&option, std::string(text), Origin::Flag(name), {}, named.renamed};
     const auto same = std::ranges::find(found_, &option, &Assignment::option);
     if (same == found_.end()) {
-      found_.push_back({&option, std::string(text), Origin::Flag(name)});
+      found_.push_back(std::move(given));
+    } else if (same->renamed != named.renamed) {
+      return std::unexpected(named.renamed != nullptr
+                                 ? BothNames(given.origin, same->origin.name())
+                                 : BothNames(same->origin, given.origin.name()));
     } else if (option.list()) {
       same->text.append(option.type == OptionType::kFiles ? "\n" : " ").append(text);
     } else {
-      *same = {&option, std::string(text), Origin::Flag(name)};
+      *same = std::move(given);
     }
     return {};
   }
 
   const Command command_;
   const std::span<const std::string_view> args_;
+  const RenamedOptionTable renamed_;
   size_t next_ = 0;
   std::vector<Assignment> found_;
 };
 
 }  // namespace
 
-Result<std::vector<Assignment>> ReadFlags(Command command, std::span<const std::string_view> args) {
-  return FlagReader(command, args).Read();
+Error BothNames(const Origin& former, std::string_view now) {
+  return former.Refuse(
+      fmt::format("former name of {}, which is set as well; remove {}", now, former.name()));
+}
+
+Result<std::vector<Assignment>> ReadFlags(Command command, std::span<const std::string_view> args,
+                                          RenamedOptionTable renamed) {
+  return FlagReader(command, args, renamed).Read();
 }
 
 }  // namespace fathom

@@ -97,8 +97,25 @@ std::string_view SummaryOf(Command command) {
       return "Finds out why cache-aware routing does not work, and proposes fixes.";
     case Command::kLint:
       return "Checks deployment files for settings that keep cache-aware routing from working.";
+    case Command::kReady:
+      return "Asks a running router whether it can route requests; for health checks.";
+    case Command::kRegister:
+      return "Registers the engine beside it in etcd for as long as the engine is healthy.";
   }
   CHECK(false);
+}
+
+std::vector<CommandSummary> AllCommands() {
+  std::vector<CommandSummary> commands;
+  for (const Command command : kCommands) {
+    commands.push_back({NameOf(command), SummaryOf(command)});
+  }
+  commands.push_back({"bench", "Puts load on an OpenAI endpoint and reports latencies."});
+  commands.push_back(
+      {"docs", "Prints a page of the documentation; without a name, lists the pages."});
+  commands.push_back({"completion", "Prints the completions of a shell: bash, zsh or fish."});
+  commands.push_back({"version", "Prints the version."});
+  return commands;
 }
 
 std::string Wrapped(std::string_view text, size_t column, size_t indent, size_t width) {

@@ -23,6 +23,10 @@ std::string_view NameOf(Command command) {
       return "doctor";
     case Command::kLint:
       return "lint";
+    case Command::kReady:
+      return "ready";
+    case Command::kRegister:
+      return "register";
   }
   CHECK(false);
 }
@@ -36,9 +40,11 @@ std::string_view NameOf(OptionSection section) {
   return kNames[static_cast<size_t>(section)];
 }
 
-std::string Option::EnvironmentName() const {
+std::string Option::EnvironmentName() const { return EnvironmentNameOf(name); }
+
+std::string EnvironmentNameOf(std::string_view option_name) {
   std::string variable = "FATHOM_";
-  for (const char c : name) {
+  for (const char c : option_name) {
     variable += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
   }
   return variable;

@@ -15,7 +15,7 @@
 namespace fathom {
 
 // Bits, so that a row of the table can belong to several commands.
-enum class Command : uint8_t {
+enum class Command : uint16_t {
   kServe = 1,
   kMock = 2,
   kDemo = 4,
@@ -23,11 +23,13 @@ enum class Command : uint8_t {
   kTokenize = 16,
   kDoctor = 32,
   kLint = 64,
+  kReady = 128,
+  kRegister = 256,
 };
 
 inline constexpr Command kCommands[] = {Command::kServe,  Command::kMock,     Command::kDemo,
                                         Command::kListen, Command::kTokenize, Command::kDoctor,
-                                        Command::kLint};
+                                        Command::kLint,   Command::kReady,    Command::kRegister};
 
 constexpr unsigned operator|(Command a, Command b) {
   return static_cast<unsigned>(a) | static_cast<unsigned>(b);
@@ -90,6 +92,9 @@ struct OptionRange {
   double max = std::numeric_limits<double>::infinity();
 };
 
+// "max-in-flight" is FATHOM_MAX_IN_FLIGHT.
+std::string EnvironmentNameOf(std::string_view option_name);
+
 // A name may have several rows (port has another default for mock than for serve); their commands
 // never overlap.
 struct Option {
@@ -105,6 +110,7 @@ struct Option {
   std::string_view aliases[2] = {};   // other names of the flag; unused ones are empty
   std::string_view help = {};         // one sentence
   bool positional = false;            // a list that takes the arguments that are not flags
+  bool urls = false;                  // a list that ends a word only where another scheme begins
 
   bool BelongsTo(Command command) const { return (commands & static_cast<unsigned>(command)) != 0; }
   bool secret() const { return type == OptionType::kSecret || type == OptionType::kSecretList; }

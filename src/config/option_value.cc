@@ -136,7 +136,9 @@ Result<OptionValue> ParseSecret(std::string_view text) {
 }
 
 Result<OptionValue> ParseList(const Option& option, std::string_view text) {
-  const auto words = SplitAny(text, option.type == OptionType::kFiles ? "\n" : ", \t\r\n");
+  const auto words = option.urls
+                         ? SplitUrls(text)
+                         : SplitAny(text, option.type == OptionType::kFiles ? "\n" : ", \t\r\n");
   if (words.empty() && option.secret()) return ParseSecret("");
   return OptionValue(std::vector<std::string>(words.begin(), words.end()));
 }

@@ -13,6 +13,8 @@ constexpr auto kListen = static_cast<unsigned>(Command::kListen);
 constexpr auto kTokenize = static_cast<unsigned>(Command::kTokenize);
 constexpr auto kDoctor = static_cast<unsigned>(Command::kDoctor);
 constexpr auto kLint = static_cast<unsigned>(Command::kLint);
+constexpr auto kReady = static_cast<unsigned>(Command::kReady);
+constexpr auto kRegister = static_cast<unsigned>(Command::kRegister);
 
 constexpr double kMillisecond = 0.001;
 constexpr double kHour = 3600;
@@ -68,6 +70,17 @@ constexpr Option kOptions[] = {
      .section = kListening, .placeholder = "PORT",
      .help = "Port of the router; 0 picks a free one; the router that it is compared with always "
              "picks a free one."},
+    {.name = "host", .type = kText, .fallback = "127.0.0.1", .commands = kReady,
+     .section = kListening, .placeholder = "HOST", .dynamo = {{"DYN_HTTP_HOST"}},
+     .aliases = {"http-host"},
+     .help = "Address that the router listens on; 0.0.0.0 or :: is asked on loopback."},
+    {.name = "port", .type = kInteger, .fallback = "8000", .range = {1, 65535}, .commands = kReady,
+     .section = kListening, .placeholder = "PORT", .dynamo = {{"DYN_HTTP_PORT"}},
+     .aliases = {"http-port"},
+     .help = "Port that the router listens on."},
+    {.name = "worker", .type = kText, .fallback = "", .commands = kReady,
+     .section = kListening, .placeholder = "URL",
+     .help = "Ask whether the router has admitted this worker, instead of whether it is ready itself."},
     {.name = "admin-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kListening, .placeholder = "HOST:PORT",
      .help = "Serve the admin and debug routes here instead of on the main port."},
@@ -92,7 +105,41 @@ constexpr Option kOptions[] = {
     {.name = "worker-urls", .type = kList, .fallback = "", .commands = kServe,
      .section = kWorkers, .placeholder = "URL...",
      .help = "Engines to route to, added to the workers of the YAML file: http://host:port is one "
-             "worker, dns+http://name:port is one worker per address of the name."},
+             "worker; dns+http://name:port, k8s://, k8s-pods://, k8s-pool://, etcd:// and file:/// "
+             "are sources of workers (docs/workers.md).",
+     .urls = true},
+    {.name = "etcd-user", .type = kText, .fallback = "", .commands = kServe | kRegister,
+     .section = kWorkers, .placeholder = "NAME",
+     .help = "User for etcd; its password is in --etcd-password-file or --etcd-password-env."},
+    {.name = "etcd-password-file", .type = kText, .fallback = "", .commands = kServe | kRegister,
+     .section = kWorkers, .placeholder = "FILE",
+     .help = "File that holds the password of --etcd-user; a line end after it does not count."},
+    {.name = "etcd-password-env", .type = kText, .fallback = "", .commands = kServe | kRegister,
+     .section = kWorkers, .placeholder = "NAME",
+     .help = "Environment variable that holds the password of --etcd-user."},
+    {.name = "etcd-ca-file", .type = kText, .fallback = "", .commands = kServe | kRegister,
+     .section = kWorkers, .placeholder = "FILE",
+     .help = "Verify etcds:// servers against these certificates instead of the system's."},
+    {.name = "etcd", .type = kText, .fallback = "", .commands = kRegister, .section = kWorkers,
+     .placeholder = "URL",
+     .help = "Servers of etcd, etcd://HOST:2379,HOST:2379, or etcds:// with TLS; a path after them is "
+             "the prefix."},
+    {.name = "prefix", .type = kText, .fallback = "", .commands = kRegister, .section = kWorkers,
+     .placeholder = "PREFIX",
+     .help = "The worker's key is PREFIX/ and its URL; routers follow etcd://HOST:2379/PREFIX."},
+    {.name = "url", .type = kText, .fallback = "", .commands = kRegister, .section = kWorkers,
+     .placeholder = "URL",
+     .help = "URL of the engine as routers reach it, http://HOST:PORT."},
+    {.name = "entry", .type = kText, .fallback = "", .commands = kRegister, .section = kWorkers,
+     .placeholder = "JSON",
+     .help = "Other fields of the worker entry, as in POST /workers."},
+    {.name = "ttl", .type = kDuration, .fallback = "10s", .range = {3, kHour},
+     .commands = kRegister, .section = kWorkers,
+     .help = "Life of the lease: a registration whose process is gone disappears after this time."},
+    {.name = "kubeconfig", .type = kText, .fallback = "", .commands = kServe,
+     .section = kWorkers, .placeholder = "FILE",
+     .help = "Access to the cluster of k8s:// workers; without it KUBECONFIG, else "
+             "~/.kube/config, else the account of the pod; the current context counts."},
     {.name = "dns-interval", .type = kDuration, .fallback = "5s",
      .range = {100 * kMillisecond, kHour}, .commands = kServe, .section = kWorkers,
      .help = "Time between two lookups of a dns+http:// worker's name."},
@@ -149,7 +196,8 @@ constexpr Option kOptions[] = {
     {.name = "router-ttl", .type = kDuration, .fallback = "120s", .range = {kMillisecond, kYear},
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_TTL_SECS"}},
      .aliases = {"router-ttl-secs"},
-     .help = "Without KV events: how long a prompt is assumed to stay cached on its rank."},
+     .help = "Without KV events, or without tokens: how long a prompt is assumed to stay cached on "
+             "its rank."},
     {.name = "router-prefix-hash-tokens", .type = kInteger, .fallback = "1024",
      .range = {1, kMillion}, .commands = kServe, .section = kRouting,
      .help = "How many tokens at the beginning of a prompt decide where prefix-hash sends it."},
@@ -184,6 +232,13 @@ constexpr Option kOptions[] = {
      .aliases = {"router-session-affinity-ttl-secs"},
      .help = "How long a session with an id stays with its worker after its last request; 0 turns "
              "affinity off."},
+    {.name = "session-hints", .type = kList,
+     .fallback = "x-claude-code-session-id,thread-id,x-dynamo-session-id,prompt_cache_key,"
+                 "metadata.user_id,safety_identifier,user",
+     .commands = kServe, .section = kRouting, .placeholder = "NAME...",
+     .help = "Headers and members by which agents name their session, the first that is present "
+             "counts: of equal ranks, the one that served the session last is chosen; none turns "
+             "hints off."},
     {.name = "seed", .type = kInteger, .fallback = "0", .range = {0, 0x1p53}, .commands = kServe,
      .section = kRouting,
      .help = "Seed of the random choices, so that a run can be repeated; 0 picks a random seed."},
@@ -193,9 +248,22 @@ constexpr Option kOptions[] = {
      .placeholder = "[MODEL=]DIR...", .dynamo = {{"DYN_MODEL_PATH"}},
      .help = "Folders with tokenizer.json, tokenizer_config.json and the chat template, so that "
              "the router tokenizes prompts: those of the model of that name, or of every model "
-             "without a folder of its own."},
+             "without a folder of its own; hf:ORG/NAME[@REVISION] in place of a folder downloads "
+             "these files into the Hugging Face cache."},
+    {.name = "find-model-files", .type = kFlag, .fallback = "true", .commands = kServe,
+     .section = kTokens,
+     .help = "Look for the files of models without a model-path, in the Hugging Face cache of this "
+             "machine and below model-root."},
+    {.name = "model-root", .type = kList, .fallback = "", .commands = kServe, .section = kTokens,
+     .placeholder = "DIR...",
+     .help = "Folders below which files of models are looked for: as ORG/NAME, NAME or a mounted "
+             "Hugging Face cache, and at the path that an engine reports if it lies below them."},
+    {.name = "hub-timeout", .type = kDuration, .fallback = "20s", .range = {0, kHour},
+     .commands = kServe, .section = kTokens,
+     .help = "How long the start waits for downloads of model files; after that they continue "
+             "while requests are served."},
     {.name = "tokenizer-path", .type = kList, .fallback = "", .commands = kServe,
-     .section = kTokens, .placeholder = "[MODEL=]PATH...",
+     .section = kTokens, .placeholder = "[MODEL=]FILE|DIR...",
      .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
     {.name = "model-path", .type = kText, .fallback = "", .commands = kMock, .section = kTokens,
      .placeholder = "DIR",
@@ -209,6 +277,10 @@ constexpr Option kOptions[] = {
      .section = kTokens,
      .help = "Treat special tokens in the messages of users and tools as plain text, where the "
              "engine accepts token ids (not vLLM's chats); needs forward-tokens."},
+    {.name = "text-fallback", .type = kFlag, .fallback = "true", .commands = kServe,
+     .section = kTokens,
+     .help = "Route a prompt whose tokens are not known by the text that it shares with earlier "
+             "prompts, instead of by load alone."},
     {.name = "tokenize-threads", .type = kInteger, .fallback = "0", .range = {0, 64},
      .commands = kServe, .section = kTokens,
      .help = "Threads that tokenize long new texts; 0 means half of the cores, at most 4."},
@@ -236,7 +308,8 @@ constexpr Option kOptions[] = {
     {.name = "ready-when", .type = kChoice, .fallback = "routable", .choices = kReadyWhen,
      .commands = kServe, .section = kTrust, .placeholder = "WHAT",
      .help = "When GET /ready answers 200: routable means as soon as a worker can be routed to; "
-             "trusted means only while no routable rank is doubted."},
+             "trusted means only while no routable rank is doubted and the prompts of every model are "
+             "read."},
     {.name = "trust-memory", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
      .commands = kServe, .section = kTrust,
      .help = "Memory for records of blocks that are no longer cached, used to explain why a known "
@@ -329,15 +402,15 @@ constexpr Option kOptions[] = {
 
     // Health
     {.name = "health-check-interval", .type = kDuration, .fallback = "2s",
-     .range = {50 * kMillisecond, kHour}, .commands = kServe, .section = kHealth,
+     .range = {50 * kMillisecond, kHour}, .commands = kServe | kRegister, .section = kHealth,
      .help = "Time between two health checks of a worker."},
     {.name = "health-check-timeout", .type = kDuration, .fallback = "2s",
-     .range = {10 * kMillisecond, kHour}, .commands = kServe, .section = kHealth,
+     .range = {10 * kMillisecond, kHour}, .commands = kServe | kRegister, .section = kHealth,
      .help = "How long a worker may take to answer a health check."},
     {.name = "health-check-failures", .type = kInteger, .fallback = "2", .range = {1, 1000},
-     .commands = kServe, .section = kHealth,
+     .commands = kServe | kRegister, .section = kHealth,
      .help = "Failed checks in a row after which a worker is unhealthy."},
-    {.name = "health-check-path", .type = kText, .fallback = "/health", .commands = kServe,
+    {.name = "health-check-path", .type = kText, .fallback = "/health", .commands = kServe | kRegister,
      .section = kHealth, .placeholder = "PATH",
      .help = "Path that a health check asks for."},
     {.name = "engine-load-interval", .type = kDuration, .fallback = "2s", .range = {0, kHour},
@@ -718,9 +791,10 @@ constexpr Option kOptions[] = {
      .positional = true},
     {.name = "model-path", .type = kText, .fallback = "", .commands = kTokenize,
      .section = kTokens, .placeholder = "DIR",
-     .help = "Folder with tokenizer.json, tokenizer_config.json and the chat template."},
+     .help = "Folder with tokenizer.json, tokenizer_config.json and the chat template, or "
+             "hf:ORG/NAME[@REVISION], which downloads these files into the Hugging Face cache."},
     {.name = "tokenizer-path", .type = kText, .fallback = "", .commands = kTokenize,
-     .section = kTokens, .placeholder = "PATH",
+     .section = kTokens, .placeholder = "FILE|DIR",
      .help = "Another tokenizer.json, or its folder, in place of the one in model-path."},
     {.name = "engine", .type = kChoice, .fallback = "vllm", .choices = kEngines,
      .commands = kTokenize, .section = kTokens, .placeholder = "NAME",
@@ -915,15 +989,27 @@ constexpr Option kOptions[] = {
     {.name = "fix", .type = kFlag, .fallback = "false", .commands = kLint, .section = kOutput,
      .help = "Write these changes into the files."},
 
+    // Which router ready asks
+    {.name = "url", .type = kList, .fallback = "", .commands = kReady, .section = kSources,
+     .placeholder = "URL",
+     .help = "The router, http://HOST:PORT; if empty, the one at --host and --port.",
+     .positional = true},
+    {.name = "ca-file", .type = kText, .fallback = "", .commands = kReady, .section = kSources,
+     .placeholder = "FILE",
+     .help = "Verify an https:// URL against these certificates instead of the system's."},
+    {.name = "timeout", .type = kDuration, .fallback = "3s", .range = {0.1, kHour},
+     .commands = kReady, .section = kSources,
+     .help = "Longest wait for the answer."},
+
     // Logging
     {.name = "log-level", .type = kChoice, .fallback = "warn", .choices = kLogLevels,
      .commands = kDemo, .section = kLogging, .placeholder = "LEVEL",
      .help = "Least severe records to write."},
     {.name = "log-level", .type = kChoice, .fallback = "info", .choices = kLogLevels,
-     .commands = kServe | kMock, .section = kLogging, .placeholder = "LEVEL",
+     .commands = kServe | kMock | kRegister, .section = kLogging, .placeholder = "LEVEL",
      .help = "Least severe records to write."},
     {.name = "log-format", .type = kChoice, .fallback = "text", .choices = kLogFormats,
-     .commands = kServe | kMock, .section = kLogging, .placeholder = "FORMAT",
+     .commands = kServe | kMock | kRegister, .section = kLogging, .placeholder = "FORMAT",
      .help = "Records for people or for machines."},
     {.name = "log-selections", .type = kFlag, .fallback = "true", .commands = kServe,
      .section = kLogging,

@@ -32,6 +32,18 @@ std::string Origin::Spelled() const {
   return source_ == Source::kFile ? fmt::format("{}: {}", line_, name_) : name_;
 }
 
+std::string Origin::SpelledHere(std::string_view option_name) const {
+  switch (source_) {
+    case Source::kFlag:
+      return fmt::format("--{}", option_name);
+    case Source::kVariable:
+      return EnvironmentNameOf(option_name);
+    case Source::kFile:
+      break;
+  }
+  return std::string(option_name);
+}
+
 Error Origin::Refuse(std::string_view problem) const {
   return {Blame::kCaller, fmt::format("{}: {}", Spelled(), problem)};
 }

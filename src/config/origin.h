@@ -20,6 +20,11 @@ class Origin {
   // For a column: "flag --port", "environment FATHOM_PORT", "config.yaml:12".
   std::string ToString() const;
 
+  // The option as typed there: "--port", "FATHOM_PORT", "port".
+  const std::string& name() const { return name_; }
+  // Another name in the spelling of this source.
+  std::string SpelledHere(std::string_view option_name) const;
+
   // The error for a value that was set there: "FATHOM_PORT=70000: must be between 0 and 65535". The
   // value of a secret is left out.
   Error Refuse(const Option& option, std::string_view value, std::string_view problem) const;

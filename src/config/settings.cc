@@ -39,6 +39,32 @@ Result<> CheckDocsUrl(const Settings& settings) {
               Named(settings, kName), Shown(url));
 }
 
+constexpr std::string_view kWorkerSchemes[] = {"http",  "https",    "dns+http", "dns+https",
+                                               "k8s",   "k8s-pods", "k8s-pool", "etcd",
+                                               "etcds", "file"};
+
+// The rest of the form is checked by whoever follows it.
+Result<> CheckWorkerForm(const WorkerEntry& entry) {
+  const size_t end = entry.url.find("://");
+  const std::string_view scheme = std::string_view(entry.url).substr(0, end);
+  const bool has_scheme = end != std::string::npos;
+  if (!has_scheme || std::ranges::find(kWorkerSchemes, scheme) == std::end(kWorkerSchemes)) {
+    const auto nearest = has_scheme ? Nearest(scheme, kWorkerSchemes) : std::nullopt;
+    return Fail(Blame::kCaller, "{}: worker '{}' must start with {}://{}", entry.origin,
+                fathom::Shown(entry.url), fmt::join(kWorkerSchemes, "://, "),
+                nearest ? fmt::format("; did you mean {}://?", *nearest) : "");
+  }
+  // The next one of a list without its scheme.
+  const bool one_host = scheme.ends_with("http") || scheme.ends_with("https");
+  if (one_host && entry.url.find_first_of(", \t\r\n") != std::string::npos) {
+    return Fail(Blame::kCaller,
+                "{}: worker '{}' has a comma or a space: begin each worker with its "
+                "scheme, as in http://a:8000,http://b:8000",
+                entry.origin, fathom::Shown(entry.url));
+  }
+  return {};
+}
+
 bool IsHostAndPort(std::string_view text) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
@@ -61,12 +87,7 @@ void Settings::Set(const Option& option, OptionValue value, std::string origin) 
 
 Result<> Settings::AddWorker(WorkerEntry entry) {
   const auto shown = [&] { return fathom::Shown(entry.url); };
-  constexpr std::string_view kSchemes[] = {"http://", "https://", "dns+http://", "dns+https://"};
-  const auto begins = [&](std::string_view scheme) { return entry.url.starts_with(scheme); };
-  if (std::ranges::none_of(kSchemes, begins)) {
-    return Fail(Blame::kCaller, "{}: worker '{}' must start with {}", entry.origin, shown(),
-                fmt::join(kSchemes, ", "));
-  }
+  TRY_VOID(CheckWorkerForm(entry));
   for (const WorkerEntry& other : workers_) {
     if (WithoutTrailingSlash(other.url) != WithoutTrailingSlash(entry.url)) continue;
     return Fail(Blame::kCaller, "{}: worker '{}' is already named by {}; remove one of them",

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@
 
 namespace fathom {
 
-// One worker as the operator wrote it. Values set here override the engine's reports.
+// One worker, or a source of workers, as it is written. Values set here override the engine's
+// reports.
 struct WorkerEntry {
   std::string url;
   std::optional<std::string> kv_events;
@@ -28,7 +30,17 @@ struct WorkerEntry {
   std::optional<std::string> kv_events_topic;
   std::optional<std::string> api_key_env;  // the variable that holds the key, not the key
   std::optional<std::string> ca_file;
+  std::optional<std::string> role;  // prefill, decode, both
+  std::map<std::string, std::string> labels;
   std::string origin;  // "flag --worker-urls", "config.yaml:12"
+};
+
+// An option that was set by the name that it had before. All as the operator would type it.
+struct FormerNameUse {
+  std::string former;      // "--old-name", "FATHOM_OLD_NAME", "old_name"
+  std::string now;         // "--new-name", "FATHOM_NEW_NAME", "new-name"
+  std::string origin;      // "flag --old-name", "environment FATHOM_OLD_NAME", "config.yaml:12"
+  std::string removed_in;  // "0.2.0"
 };
 
 class Settings {
@@ -57,10 +69,13 @@ class Settings {
   std::string Shown(std::string_view name) const;
 
   const std::vector<WorkerEntry>& workers() const { return workers_; }
+  // To be reported at the start.
+  const std::vector<FormerNameUse>& former_names() const { return former_names_; }
 
   void Set(const Option& option, OptionValue value, std::string origin);
   // Refuses a URL with an unsupported scheme, and one that is already present.
   Result<> AddWorker(WorkerEntry entry);
+  void AddFormerName(FormerNameUse use) { former_names_.push_back(std::move(use)); }
 
  private:
   struct Setting {
@@ -76,6 +91,7 @@ class Settings {
   Command command_;
   std::map<std::string_view, Setting, std::less<>> settings_;
   std::vector<WorkerEntry> workers_;
+  std::vector<FormerNameUse> former_names_;
 };
 
 // Checks that involve several options, or the form of a text.

@@ -63,7 +63,21 @@ TEST(Settings, RefuseAWorkerThatIsNoUrl) {
   EXPECT_EQ(
       Problem(settings.AddWorker(Worker("localhost:8000", "flag --worker-urls"))),
       "flag --worker-urls: worker 'localhost:8000' must start with http://, https://, dns+http://, "
-      "dns+https://");
+      "dns+https://, k8s://, k8s-pods://, k8s-pool://, etcd://, etcds://, file://");
+}
+
+TEST(Settings, NameTheSchemeThatWasMeant) {
+  Settings settings(Command::kServe);
+  EXPECT_THAT(Problem(settings.AddWorker(Worker("k8s-pod://prod/app=a:1", "x"))),
+              ::testing::EndsWith("etcds://, file://; did you mean k8s-pods://?"));
+  EXPECT_EQ(Problem(settings.AddWorker(Worker("http://a:1,b:1", "x"))),
+            "x: worker 'http://a:1,b:1' has a comma or a space: begin each worker with its scheme, "
+            "as in http://a:8000,http://b:8000");
+  for (const char* url :
+       {"k8s://prod/vllm:http", "k8s-pods://prod/app=a,b in (c, d):1", "k8s-pool://prod/pool",
+        "etcd://a:2379,b:2379/fleet", "etcds://a:2379/fleet", "file:///etc/workers.yaml"}) {
+    EXPECT_EQ(Problem(settings.AddWorker(Worker(url, "x"))), "accepted");
+  }
 }
 
 TEST(Settings, RefuseAWorkerTwice) {

@@ -34,10 +34,23 @@ class Precedence {
  private:
   Result<> ApplyOne(const Assignment& assignment) {
     TRY(OptionValue value, ValueOf(assignment));
+    std::string origin = assignment.origin.ToString();
+    if (assignment.renamed != nullptr) {
+      settings_.AddFormerName(UseOf(*assignment.renamed, assignment.origin));
+      origin += " (former name)";
+    }
     if (taken_.insert(assignment.option).second) {
-      settings_.Set(*assignment.option, std::move(value), assignment.origin.ToString());
+      settings_.Set(*assignment.option, std::move(value), std::move(origin));
     }
     return {};
+  }
+
+  static FormerNameUse UseOf(const Renamed& renamed, const Origin& origin) {
+    const bool negated = origin.name() == fmt::format("--no-{}", renamed.former);
+    return {.former = origin.name(),
+            .now = origin.SpelledHere(fmt::format("{}{}", negated ? "no-" : "", renamed.now)),
+            .origin = origin.ToString(),
+            .removed_in = RemovedIn(renamed.release)};
   }
 
   Settings& settings_;
@@ -56,14 +69,14 @@ const Assignment* ConfigOption(Command command, const std::vector<Assignment>& f
 }
 
 Result<ConfigFile> ReadConfigFile(Command command, const Assignment* named,
-                                  const FileReader& read_file) {
+                                  const FileReader& read_file, RenamedOptionTable renamed) {
   if (named == nullptr || named->text.empty()) return ConfigFile();
   const auto yaml = read_file(named->text);
   if (!yaml) {
     return std::unexpected(
         named->origin.Refuse(*named->option, named->text, "cannot be read: " + yaml.error().what));
   }
-  return ParseConfigFile(command, named->text, *yaml);
+  return ParseConfigFile(command, named->text, *yaml, renamed);
 }
 
 Result<> AddWorkers(Settings& settings, std::vector<WorkerEntry> written) {
@@ -81,7 +94,7 @@ Result<> AddWorkers(Settings& settings, std::vector<WorkerEntry> written) {
 }  // namespace
 
 Result<OptionValue> ValueOf(const Assignment& assignment) {
-  const auto& [option, text, origin, unit] = assignment;
+  const auto& [option, text, origin, unit, renamed] = assignment;
   if (!unit.empty() && !ParseDecimal(text)) {
     return std::unexpected(
         origin.Refuse(*option, text, fmt::format("must be a plain number, which counts {}", unit)));
@@ -107,10 +120,12 @@ bool AsksForHelp(std::span<const std::string_view> args) {
 }
 
 Result<Settings> LoadSettings(Command command, std::span<const std::string_view> args,
-                              const Environment& environment, const FileReader& read_file) {
-  TRY(const auto flags, ReadFlags(command, args));
-  TRY(const auto variables, ReadVariables(command, environment));
-  TRY(auto file, ReadConfigFile(command, ConfigOption(command, flags, variables), read_file));
+                              const Environment& environment, const FileReader& read_file,
+                              RenamedOptionTable renamed) {
+  TRY(const auto flags, ReadFlags(command, args, renamed));
+  TRY(const auto variables, ReadVariables(command, environment, renamed));
+  TRY(auto file,
+      ReadConfigFile(command, ConfigOption(command, flags, variables), read_file, renamed));
 
   Settings settings(command);
   Precedence precedence(settings);

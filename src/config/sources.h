@@ -4,6 +4,9 @@
 // the default. Unknown flags, FATHOM_* variables and YAML keys are errors with the nearest name.
 // Unknown DYN_* variables are ignored, and so is a known one that is overridden.
 //
+// A former name (config/renamed_options.h) counts like the present one. Both in one source are an
+// error; in two sources the precedence decides.
+//
 // Errors  One line with Blame::kCaller that has the input, where it was written, and the fix. The
 //         program prints it and exits with status 78.
 #pragma once
@@ -16,6 +19,7 @@
 
 #include "base/result.h"
 #include "config/option.h"
+#include "config/renamed_options.h"
 #include "config/settings.h"
 
 namespace fathom {
@@ -34,6 +38,7 @@ bool AsksForHelp(std::span<const std::string_view> args);
 
 // `args` are the arguments after the command's name.
 Result<Settings> LoadSettings(Command command, std::span<const std::string_view> args,
-                              const Environment& environment, const FileReader& read_file);
+                              const Environment& environment, const FileReader& read_file,
+                              RenamedOptionTable renamed = RenamedOptions());
 
 }  // namespace fathom

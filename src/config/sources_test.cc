@@ -1,11 +1,14 @@
 #include "config/sources.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <optional>
 #include <vector>
+
+#include "config/workers_file.h"
 
 namespace fathom {
 namespace {
@@ -14,6 +17,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 
 // The operator's input: arguments, variables and one file, all of them fake.
 struct World {
@@ -337,7 +341,7 @@ TEST(ConfigFile, NamesTheLineOfAWrongValue) {
 
 TEST(ConfigFile, RefusesAKeyTwiceOrWithoutAValue) {
   EXPECT_EQ(Yaml("port: 1\nhttp_port: 2\n").Refusal(),
-            "c.yaml:2: http_port: already set on line 1; remove one of them");
+            "c.yaml:2: http_port: already set on line 1 as port; remove one of them");
   EXPECT_EQ(Yaml("workers: []\nworkers: []\n").Refusal(),
             "c.yaml:2: workers: already set on line 1; remove one of them");
   EXPECT_EQ(Yaml("port:\n").Refusal(), "c.yaml:1: port: has no value; give one or remove it");
@@ -421,7 +425,7 @@ TEST(Workers, RefuseAnUnknownKeyWithItsLine) {
             "c.yaml:3: kv_event: no such key of a worker; did you mean kv_events?");
   EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    weight: 3\n").Refusal(),
             "c.yaml:3: weight: no such key of a worker; there are url, kv_events, "
-            "kv_events_replay, kv_events_topic, api_key_env, ca_file");
+            "kv_events_replay, kv_events_topic, api_key_env, ca_file, role, labels");
 }
 
 TEST(Workers, RefuseAnEntryThatIsNone) {
@@ -437,7 +441,88 @@ TEST(Workers, RefuseAnEntryThatIsNone) {
             "c.yaml:3: url: already set on line 2; remove one of them");
   EXPECT_EQ(Yaml("workers:\n  - a:8000\n").Refusal(),
             "c.yaml:2: worker 'a:8000' must start with http://, https://, dns+http://, "
-            "dns+https://");
+            "dns+https://, k8s://, k8s-pods://, k8s-pool://, etcd://, etcds://, file://");
+}
+
+TEST(Workers, HaveARoleAndLabels) {
+  const auto workers =
+      Yaml("workers:\n  - url: http://a\n    role: decode\n    labels: {tier: gpu, rack: 7}\n")
+          .Loaded()
+          .workers();
+  ASSERT_EQ(workers.size(), 1u);
+  EXPECT_EQ(workers[0].role, "decode");
+  EXPECT_THAT(workers[0].labels, ElementsAre(Pair("rack", "7"), Pair("tier", "gpu")));
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    role: decoder\n").Refusal(),
+            "c.yaml:3: role: must be prefill, decode or both");
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    labels: [gpu]\n").Refusal(),
+            "c.yaml:3: labels: must be a map of words, e.g. {tier: gpu}");
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    labels: {a: {b: c}}\n").Refusal(),
+            "c.yaml:3: labels: must be a map of words, e.g. {tier: gpu}");
+  EXPECT_EQ(Yaml("workers:\n  - url: http://a\n    labels: {a: 1, a: 2}\n").Refusal(),
+            "c.yaml:3: labels: has a twice");
+}
+
+TEST(Workers, AreSplitOnlyWhereAnotherSchemeBegins) {
+  const std::string_view pods = "k8s-pods://prod/app=vllm,tier=gpu:8000";
+  const std::string_view etcd = "etcd://a:2379,b:2379/fleet";
+  const auto urls = [](std::vector<std::string_view> args) {
+    return Args(std::move(args)).Loaded().List("worker-urls");
+  };
+  EXPECT_THAT(urls({"--worker-urls", "k8s-pods://prod/app=vllm,tier=gpu:8000,http://a:1"}),
+              ElementsAre(pods, "http://a:1"));
+  EXPECT_THAT(urls({"--worker-urls", "etcd://a:2379,b:2379/fleet", pods}), ElementsAre(etcd, pods));
+  EXPECT_THAT(urls({"--worker-urls=,http://a:1,, http://b:1,"}),
+              ElementsAre("http://a:1", "http://b:1"));
+  const std::string_view set = "k8s-pods://prod/role in (a, b),x!=y:http";
+  EXPECT_THAT(urls({"--worker-urls", set, "--worker-urls", "file:///w.yaml"}),
+              ElementsAre(set, "file:///w.yaml"));
+  EXPECT_EQ(Yaml("workers: ['k8s-pods://prod/role in (a, b),x!=y:http']").Loaded().workers()[0].url,
+            set);
+}
+
+// A watched file
+
+TEST(WorkersFile, HasAListBareOrNamed) {
+  const auto named = ParseWorkersFile("w.yaml", "workers:\n  - http://a:1\n  - url: http://b:1\n");
+  ASSERT_TRUE(named) << named.error().what;
+  ASSERT_EQ(named->size(), 2u);
+  EXPECT_EQ((*named)[1].url, "http://b:1");
+  EXPECT_EQ((*named)[1].origin, "w.yaml:3");
+  const auto bare = ParseWorkersFile("w.yaml", "- http://a:1\n- {url: http://b:1, role: both}\n");
+  ASSERT_TRUE(bare) << bare.error().what;
+  EXPECT_EQ((*bare)[1].role, "both");
+  EXPECT_THAT(*ParseWorkersFile("w.yaml", "workers: []"), IsEmpty());
+}
+
+TEST(WorkersFile, IsRefusedWithTheReason) {
+  const auto refusal = [](const std::string& yaml) {
+    const auto read = ParseWorkersFile("w.yaml", yaml);
+    return read ? "accepted" : read.error().what;
+  };
+  EXPECT_EQ(refusal(""), "w.yaml: is empty; write workers: [] if there shall be none");
+  EXPECT_EQ(refusal("# nothing\n"), "w.yaml: is empty; write workers: [] if there shall be none");
+  EXPECT_EQ(refusal("[]"), "w.yaml:1: is an empty list; write workers: [] if there shall be none");
+  EXPECT_EQ(refusal("workers:\n"),
+            "w.yaml:1: workers: must be a list of URLs or maps, each after a dash; write workers: "
+            "[] for none");
+  EXPECT_EQ(refusal("{}"), "w.yaml: must have the key workers with a list, or the list itself");
+  EXPECT_EQ(refusal("hello"),
+            "w.yaml:1: must have the key workers with a list, or the list itself");
+  EXPECT_EQ(refusal("workers: [http://a]\nport: 1\n"),
+            "w.yaml:2: port: no such key; a file of workers has the key workers");
+  EXPECT_EQ(refusal("workers: [http://a]\nworkers: []\n"),
+            "w.yaml:2: workers: already set on line 1; remove one of them");
+  EXPECT_EQ(refusal("- http://a\n- url: x\n  rol: both\n"),
+            "w.yaml:3: rol: no such key of a worker; did you mean role?");
+  EXPECT_THAT(refusal("workers: [http://a"), ::testing::StartsWith("w.yaml:1:"));
+  EXPECT_EQ(refusal("- http://a\n---\n- http://b\n"), "w.yaml: has more than one document");
+  std::string many;
+  for (int i = 0; i < 4097; ++i) many += fmt::format("- http://a:{}\n", i + 1);
+  EXPECT_EQ(refusal(many), "w.yaml:1: has 4097 workers; at most 4096 are possible");
+  EXPECT_THAT(refusal(std::string(100'000, '[')), ::testing::HasSubstr("w.yaml"));
+  // An alias that would copy a large map often.
+  EXPECT_EQ(refusal("- &a {url: http://a, labels: {x: " + std::string(70'000, 'y') + "}}\n- *a\n"),
+            "w.yaml:1: labels: is too long");
 }
 
 TEST(Workers, RefuseAUrlTwice) {

@@ -9,16 +9,21 @@ namespace {
 
 constexpr std::string_view kPrefix = "FATHOM_";
 
-const Option* FindVariable(Command command, std::string_view variable) {
+NamedOption FindVariable(Command command, std::string_view variable, RenamedOptionTable renamed) {
   const auto found = std::ranges::find_if(Options(), [&](const Option& option) {
     return option.BelongsTo(command) && option.EnvironmentName() == variable;
   });
-  return found == Options().end() ? nullptr : &*found;
+  if (found != Options().end()) return {&*found};
+  for (const Renamed& row : renamed) {
+    if (EnvironmentNameOf(row.former) == variable) return {FindOption(command, row.now), &row};
+  }
+  return {};
 }
 
-bool BelongsToAnyCommand(std::string_view variable) {
-  return std::ranges::any_of(
-      Options(), [&](const Option& option) { return option.EnvironmentName() == variable; });
+bool BelongsToAnyCommand(std::string_view variable, RenamedOptionTable renamed) {
+  return std::ranges::any_of(kCommands, [&](Command command) {
+    return FindVariable(command, variable, renamed).option != nullptr;
+  });
 }
 
 // FATHOM_MAX_IN_FLIGHT -> max-in-flight. Names are compared without the prefix, which would make
@@ -61,13 +66,21 @@ bool IsServiceLink(std::string_view variable, std::string_view value) {
 
 }  // namespace
 
-Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment) {
+Result<std::vector<Assignment>> ReadVariables(Command command, const Environment& environment,
+                                              RenamedOptionTable renamed) {
   std::vector<Assignment> found;
   for (const auto& [variable, value] : environment) {
     if (!variable.starts_with(kPrefix) || IsServiceLink(variable, value)) continue;
-    if (const Option* option = FindVariable(command, variable)) {
-      if (!IsUnset(*option, value)) found.push_back({option, value, Origin::Variable(variable)});
-    } else if (!BelongsToAnyCommand(variable)) {
+    if (const NamedOption named = FindVariable(command, variable, renamed); named.option) {
+      if (IsUnset(*named.option, value)) continue;
+      const Origin origin = Origin::Variable(variable);
+      const auto same = std::ranges::find(found, named.option, &Assignment::option);
+      if (same != found.end()) {
+        return std::unexpected(named.renamed != nullptr ? BothNames(origin, same->origin.name())
+                                                        : BothNames(same->origin, variable));
+      }
+      found.push_back({named.option, value, origin, {}, named.renamed});
+    } else if (!BelongsToAnyCommand(variable, renamed)) {
       return std::unexpected(NoSuchVariable(command, variable));
     }
   }

@@ -106,6 +106,14 @@ std::optional<std::string> SglangReasoningParser(const Json& info) {
   return *parser->string();
 }
 
+// A path or a name; one that is too long is as good as none.
+std::string PathOf(const Json& info, std::string_view key) {
+  constexpr size_t kLongest = 4096;
+  const Json* const path = info.Find(key);
+  const bool fine = path != nullptr && path->string() != nullptr;
+  return fine && path->string()->size() < kLongest ? *path->string() : "";
+}
+
 }  // namespace
 
 std::optional<EngineReport> ReadVllmServerInfo(std::string_view page) {
@@ -150,6 +158,8 @@ std::optional<EngineReport> ReadSglangServerInfo(std::string_view page) {
   report.context_length = Tokens(NumberOf(*json, "context_length"));
   if (const auto off = BoolOf(*json, "disable_radix_cache")) report.prefix_caching = !*off;
   report.reasoning_parser = SglangReasoningParser(*json);
+  report.model_path = PathOf(*json, "model_path");
+  report.tokenizer_path = PathOf(*json, "tokenizer_path");
   return report;
 }
 
@@ -209,6 +219,9 @@ EngineReport Joined(EngineReport first, const EngineReport& second) {
   fill(first.batch_tokens, second.batch_tokens);
   fill(first.prefix_caching, second.prefix_caching);
   fill(first.context_length, second.context_length);
+  fill(first.reasoning_parser, second.reasoning_parser);
+  fill(first.model_path, second.model_path);
+  fill(first.tokenizer_path, second.tokenizer_path);
   fill(first.started, second.started);
   return first;
 }

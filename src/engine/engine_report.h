@@ -40,6 +40,10 @@ struct EngineReport {
   uint64_t context_length = 0;  // tokens
   // Of SGLang: which marks of thoughts it knows. Empty: none.
   std::optional<std::string> reasoning_parser;
+  // What the engine was started with: a name of a hub, or a path on its own machine. Empty:
+  // unknown.
+  std::string model_path = {};
+  std::string tokenizer_path = {};
   double started = 0;                 // seconds since 1970 at which the process began; 0: unknown
   std::vector<RankLoadReport> loads;  // by rank, each at most once
 

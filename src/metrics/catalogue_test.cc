@@ -31,6 +31,9 @@ TEST(Catalogue, HasNoNameTwice) {
   std::set<std::string_view> names;
   ForEachFamily([&](const MetricFamily& family) {
     EXPECT_TRUE(names.insert(family.name).second) << family.name;
+    if (family.former.name.empty()) return;
+    CheckMetricName(family.former.name);
+    EXPECT_TRUE(names.insert(family.former.name).second) << family.former.name;
   });
   EXPECT_GT(names.size(), 80u);
 }

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "base/renamed.h"
 
 namespace fathom {
 namespace {
@@ -81,6 +82,11 @@ void AppendSample(std::string& out, std::string_view name, std::string_view suff
   out.append(" ").append(Number(value)).append("\n");
 }
 
+std::string FormerHelp(const MetricFamily& family) {
+  return fmt::format("Former name of {}; Fathom {} removes it", family.name,
+                     RemovedIn(family.former.release));
+}
+
 }  // namespace
 
 void CheckMetricName(std::string_view name) {
@@ -107,8 +113,11 @@ std::string_view Name(MetricType type) { return kTypeNames[static_cast<size_t>(t
 void Exposition::Add(const MetricFamily& family, const Labels& labels, double value) {
   CHECK(family.type != MetricType::kHistogram);
   CheckLabelsOf(family, labels);
-  AppendSample(SamplesOf(family.name, family.help, family.type), family.name, "",
-               JoinLabels(labels), value);
+  const std::string joined = JoinLabels(labels);
+  AppendSample(SamplesOf(family.name, family.help, family.type), family.name, "", joined, value);
+  if (family.former.name.empty()) return;
+  AppendSample(SamplesOf(family.former.name, FormerHelp(family), family.type), family.former.name,
+               "", joined, value);
 }
 
 void Exposition::Add(const MetricFamily& family, const Labels& labels,
@@ -116,6 +125,8 @@ void Exposition::Add(const MetricFamily& family, const Labels& labels,
   CHECK(family.type == MetricType::kHistogram);
   CheckLabelsOf(family, labels);
   AddHistogram(family.name, family.help, labels, snapshot);
+  if (family.former.name.empty()) return;
+  AddHistogram(family.former.name, FormerHelp(family), labels, snapshot);
 }
 
 void Exposition::AddCounter(std::string_view name, std::string_view help, const Labels& labels,

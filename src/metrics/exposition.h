@@ -34,7 +34,8 @@ class Exposition {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
 
-  // A family of the catalogue: a counter or a gauge; or a histogram.
+  // A family of the catalogue: a counter or a gauge; or a histogram. One that was renamed is
+  // written under its former name too.
   void Add(const MetricFamily& family, const Labels& labels, double value);
   void Add(const MetricFamily& family, const Labels& labels, const HistogramSnapshot& snapshot);
 

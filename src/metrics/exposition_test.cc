@@ -113,6 +113,40 @@ TEST(Exposition, TakesHelpAndTypeFromAFamily) {
             "b_now{kind=\"x\",worker=\"5\"} 2\n");
 }
 
+TEST(Exposition, WritesARenamedFamilyUnderBothNames) {
+  constexpr MetricFamily kGauge{.name = "new_now",
+                                .type = MetricType::kGauge,
+                                .help = "Now",
+                                .action = "",
+                                .label_slots = {{{"worker"}}},
+                                .former = {"old_now", "0.1.0"}};
+  constexpr MetricFamily kTimes{.name = "new_seconds",
+                                .type = MetricType::kHistogram,
+                                .help = "Time",
+                                .action = "",
+                                .former = {"old_seconds", "0.1.0"}};
+  Exposition out;
+  out.Add(kGauge, {{"worker", "5"}}, 2);
+  out.Add(kTimes, {}, HistogramSnapshot{.upper_bounds = {}, .cumulative = {4}, .sum = 1});
+  EXPECT_EQ(out.Text(),
+            "# HELP new_now Now\n"
+            "# TYPE new_now gauge\n"
+            "new_now{worker=\"5\"} 2\n"
+            "# HELP new_seconds Time\n"
+            "# TYPE new_seconds histogram\n"
+            "new_seconds_bucket{le=\"+Inf\"} 4\n"
+            "new_seconds_sum 1\n"
+            "new_seconds_count 4\n"
+            "# HELP old_now Former name of new_now; Fathom 0.2.0 removes it\n"
+            "# TYPE old_now gauge\n"
+            "old_now{worker=\"5\"} 2\n"
+            "# HELP old_seconds Former name of new_seconds; Fathom 0.2.0 removes it\n"
+            "# TYPE old_seconds histogram\n"
+            "old_seconds_bucket{le=\"+Inf\"} 4\n"
+            "old_seconds_sum 1\n"
+            "old_seconds_count 4\n");
+}
+
 TEST(ExpositionDeathTest, RefusesOtherLabelsThanTheFamilyHas) {
   Exposition out;
   EXPECT_DEATH(out.Add(kNow, {{"worker", "5"}}, 2), "broken invariant");

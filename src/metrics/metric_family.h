@@ -23,6 +23,12 @@ struct MetricLabel {
   std::string_view values = {};  // all values, separated by spaces; empty: not a closed set
 };
 
+// The name that a metric had before. It is exposed under both for one release: base/renamed.h.
+struct FormerMetric {
+  std::string_view name = {};
+  std::string_view release = {};  // the first with the new name
+};
+
 struct MetricFamily {
   static constexpr size_t kMaxLabels = 4;
 
@@ -32,6 +38,7 @@ struct MetricFamily {
   std::string_view action;  // what an operator should do at which value; sentences
   std::array<MetricLabel, kMaxLabels> label_slots = {};
   std::string_view page = {};  // under docs/, with details of what to do
+  FormerMetric former = {};    // empty unless the metric was renamed
 
   constexpr std::span<const MetricLabel> labels() const {
     const auto* const end = std::ranges::find(label_slots, std::string_view(), &MetricLabel::name);

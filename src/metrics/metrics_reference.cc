@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/renamed.h"
 #include "metrics/catalogue.h"
 
 namespace fathom {
@@ -93,11 +94,20 @@ std::string Lines(std::string_view text, std::string_view indent = "") {
 
 std::string Point(std::string_view text) { return Lines(fmt::format("* {}", text), "  "); }
 
+std::string FormerNameText(const MetricFamily& family) {
+  const auto& [name, release] = family.former;
+  if (name.empty()) return {};
+  return Point(
+      fmt::format("Former name: `{}`, renamed in {}. Both are exposed until {} removes it.", name,
+                  release, RemovedIn(release)));
+}
+
 std::string FamilyText(const MetricFamily& family) {
   return fmt::format("\n### {}\n\n{}\n", family.name, Lines(fmt::format("{}.", family.help))) +
          Point(fmt::format("Type: {}", Name(family.type))) +
          Point(fmt::format("Labels: {}", LabelsText(family))) +
-         Point(fmt::format("What to do: {}{}", family.action, LinkTo(family.page)));
+         Point(fmt::format("What to do: {}{}", family.action, LinkTo(family.page))) +
+         FormerNameText(family);
 }
 
 std::string AreaText(const MetricArea& area) {

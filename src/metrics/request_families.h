@@ -13,10 +13,11 @@ inline constexpr auto kRequestFamilies = std::to_array<MetricFamily>({
      .help = "Requests by kind and by the status that answered them",
      .action =
          "The rate is the traffic, the share of 5xx is the error rate. `own` are the router's "
-         "pages: 503 there means that `/ready` answered not ready. Requests whose client "
-         "disconnected are not counted.",
+         "pages: 503 there means that `/ready` answered not ready; `worker_ready` are questions "
+         "about one worker. Requests whose client disconnected are not counted.",
      .label_slots = {{{"route",
-                       "chat completions embeddings responses messages count_tokens other own"},
+                       "chat completions embeddings responses messages count_tokens generate "
+                       "inference_generate rerank score other worker_ready own"},
                       {"code"}}},
      .page = "runbooks/not-ready.md"},
     {.name = "fathom_time_to_first_token_seconds",
@@ -97,6 +98,29 @@ inline constexpr auto kWorkerFamilies = std::to_array<MetricFamily>({
                "shows the cause.",
      .label_slots = {{{"worker"}}},
      .page = "runbooks/rank-excluded.md"},
+    {.name = "fathom_workers_waiting",
+     .type = MetricType::kGauge,
+     .help = "Workers that are on their way into the fleet, by what they wait for",
+     .action = "`interview`: their engine has not answered the first questions yet. `block_size`: "
+               "their KV block size has to be agreed on. `replay`: the index is being filled from "
+               "the events of their caches. For minutes: `GET /health` shows which, in "
+               "`waits_for`.",
+     .label_slots = {{{"for", "interview block_size replay"}}}},
+    {.name = "fathom_source_up",
+     .type = MetricType::kGauge,
+     .help = "1 if a source of workers can be read and is valid",
+     .action = "0: its workers stay, but changes are not seen. `GET /health` has the error. "
+               "`source` is its URL on the admin listener or with `--metrics-urls`, else its kind "
+               "and a number; beyond 256 the others are one series, `other`.",
+     .label_slots = {{{"source"}}},
+     .page = "runbooks/source-stale.md"},
+    {.name = "fathom_source_workers",
+     .type = MetricType::kGauge,
+     .help = "Workers that a source names now",
+     .action = "0 while the source is up: it names none. Check the selector, or the Service's "
+               "endpoints.",
+     .label_slots = {{{"source"}}},
+     .page = "runbooks/source-stale.md"},
     {.name = "fathom_worker_in_flight",
      .type = MetricType::kGauge,
      .help = "Requests a worker is serving now",

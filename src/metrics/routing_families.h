@@ -11,16 +11,35 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
     {.name = "kv_router_decisions_total",
      .type = MetricType::kCounter,
      .help = "Choices, by what the chosen rank had cached of the prompt: confirmed by KV events, "
-             "only assumed, or nothing; or the tokens were unknown, or requests of that kind "
-             "have no prompt",
+             "only assumed, or nothing; or the tokens were unknown, and its text was compared, or "
+             "not; or requests of that kind have no prompt",
      .action = "`cache` at 0 under conversations: cache-aware routing does not work; "
                "`kv_router_rank_trust` shows which rank and why. Much `no_tokens`: see Tokens. "
                "`load` is right for prompts that no rank has cached.",
-     .label_slots = {{{"by", "cache belief load no_tokens no_prompt"}}},
+     .label_slots = {{{"by", "cache belief text load no_tokens no_prompt"}}},
      .page = "runbooks/no-trusted-rank.md"},
+    {.name = "kv_router_without_prompt_total",
+     .type = MetricType::kCounter,
+     .help = "Requests of kinds that have no prompt whose prefix is worth a cache, routed by load",
+     .action =
+         "No action: these are not unread prompts. `other` are audio, images, `/tokenize` and "
+         "the paths of `--pass-routes`.",
+     .label_slots = {{{"route", "embeddings count_tokens rerank score other"}}}},
+    {.name = "kv_router_session_hints_total",
+     .type = MetricType::kCounter,
+     .help = "Choices for requests with a session hint, by what became of the hint",
+     .action = "`decided`: the rank of the session's last request was as good as the best one, or "
+               "its events were late. `outweighed`: another rank had more of the prompt cached, or "
+               "less load. `unknown`: the first request of a session, or its rank is gone.",
+     .label_slots = {{{"kind",
+                       "x_claude_code_session_id thread_id x_dynamo_session_id prompt_cache_key "
+                       "metadata_user_id safety_identifier user"},
+                      {"result", "decided agreed outweighed unknown"}}}},
     {.name = "kv_router_prompt_tokens_total",
      .type = MetricType::kCounter,
-     .help = "Tokens of the prompts that were routed",
+     .help =
+         "Tokens of the prompts that were routed. Prompts whose tokens are not known count when "
+         "they are answered, with the number that their engine reports",
      .action = "The denominator of every share on this page."},
     {.name = "kv_router_cached_tokens_total",
      .type = MetricType::kCounter,
@@ -35,10 +54,12 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
      .help = "Prompt tokens that were prefilled although their prefix had been cached somewhere, "
              "by cause",
      .action = "Each cause has its fix. `load`, `full` and `override` are often right; investigate "
-               "any other cause that stays above 5 % of the prompt tokens.",
+               "any other cause that stays above 5 % of the prompt tokens. `prompts_unread` is "
+               "estimated from the text of prompts.",
      .label_slots =
          {{{"cause",
-            "mispredicted load full override doubted excluded lag gone forgotten evicted"}}},
+            "mispredicted load full override doubted excluded lag gone forgotten evicted "
+            "prompts_unread"}}},
      .page = "runbooks/wasted-prefill.md"},
     {.name = "kv_router_predicted_cached_tokens_total",
      .type = MetricType::kCounter,
@@ -72,6 +93,20 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
      .action = "Far below the answers: predictions cannot be checked. vLLM reports it with "
                "`--enable-prompt-tokens-details`, SGLang with `--enable-cache-report`.",
      .page = "runbooks/prediction-drift.md"},
+    {.name = "kv_router_response_pins",
+     .type = MetricType::kGauge,
+     .help = "Responses of `/v1/responses` whose worker the router remembers",
+     .action = "Nothing. Requests that continue one of them go to that worker."},
+    {.name = "kv_router_response_searches_total",
+     .type = MetricType::kCounter,
+     .help = "Requests about a response whose worker the router did not remember, by what asking "
+             "the workers gave",
+     .action = "`found` after a restart, or with several routers, is normal. Much `nowhere`: "
+               "clients continue responses whose worker is gone, or whose engine does not store "
+               "them. `unanswered` and `overload` are answered with 503: see "
+               "`response_not_located`.",
+     .label_slots = {{{"result", "found nowhere anyone unanswered overload"}}},
+     .page = "troubleshooting.md"},
     {.name = "kv_router_decision_stage_seconds",
      .type = MetricType::kHistogram,
      .help = "Time that a choice spends in each of its stages",
@@ -108,6 +143,29 @@ inline constexpr auto kRoutingFamilies = std::to_array<MetricFamily>({
                "the engine's process, and fades within three minutes without requests, so that "
                "the rank is tried again.",
      .label_slots = {{{"worker"}, {"dp_rank"}}}},
+    {.name = "kv_router_rank_text_credit",
+     .type = MetricType::kGauge,
+     .help = "Share of the prefixes assumed by text that a rank had cached of late; 0 below a "
+             "quarter, and then they do not count",
+     .action = "About 1. 0: the engine evicts prefixes before they are used again, or does not "
+               "cache them; or its prompts have other texts than the router sees. 1 for an engine "
+               "that does not report cached tokens.",
+     .label_slots = {{{"worker"}, {"dp_rank"}}}},
+    {.name = "kv_router_text_assumed_tokens_total",
+     .type = MetricType::kCounter,
+     .help =
+         "Of prompts that were routed by their text: tokens that the chosen rank was assumed to "
+         "have cached, where the engine reported its cached tokens",
+     .action = "Compare with the next: the two rates should be close."},
+    {.name = "kv_router_text_found_tokens_total",
+     .type = MetricType::kCounter,
+     .help = "Of the same prompts: cached tokens that their engines reported",
+     .action = "Far less than assumed: engines evict prefixes early. `--model-path` gives the "
+               "router tokens, so that KV events show what is cached."},
+    {.name = "kv_router_text_index_bytes",
+     .type = MetricType::kGauge,
+     .help = "Memory that the texts of sent prompts hold",
+     .action = "At most 128 MiB; then the oldest are forgotten."},
     {.name = "kv_router_forwarded_as_tokens_total",
      .type = MetricType::kCounter,
      .help = "Requests that went to their worker with token ids in place of text",
@@ -164,7 +222,7 @@ inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
      .help = "Completion requests by where their tokens came from",
      .action = "`none` is routed by load. Much `engine`: give the router the model's files "
                "(`--model-path`), so that it tokenizes prompts itself.",
-     .label_slots = {{{"source", "ids cache tokenizer engine partial none"}}}},
+     .label_slots = {{{"source", "ids cache tokenizer engine partial text none"}}}},
     {.name = "kv_router_tokenize_failures_total",
      .type = MetricType::kCounter,
      .help = "Completion requests whose tokens were not available in time",
@@ -173,6 +231,29 @@ inline constexpr auto kTokenFamilies = std::to_array<MetricFamily>({
                "`--model-path`. `error`: engines that answer with invalid data, or are gone. "
                "`overload`: too many at once.",
      .label_slots = {{{"reason", "timeout refused unsupported error overload"}}}},
+    {.name = "kv_router_parity_probes_total",
+     .type = MetricType::kCounter,
+     .help = "Probe prompts whose tokens were compared with an engine's when it was admitted",
+     .action = "`differs`: the cause `tokens_differ`, before any request; see `GET /health`. "
+               "`unsupported`: the engine has no endpoint for it, its events are the check.",
+     .label_slots = {{{"result", "agrees differs inconclusive unanswered unsupported"}}}},
+    {.name = "kv_router_prompts_unread_total",
+     .type = MetricType::kCounter,
+     .help = "Answered requests that were routed without any token of their prompt, by load alone",
+     .action =
+         "A share above a tenth of a model's prompts makes `/health` degraded: caches are not "
+         "used for them. `/health` has the reason and the fix of each model.",
+     .label_slots = {{{"route", "chat completions responses messages generate inference_generate"},
+                      {"reason",
+                       "no_tokenizer template timeout error overload too_long media continued "
+                       "truncated"}}},
+     .page = "runbooks/prompts-unread.md"},
+    {.name = "kv_router_unread_models",
+     .type = MetricType::kGauge,
+     .help = "Models of which more than a tenth of the last 50 prompts were routed without any "
+             "token",
+     .action = "0. Else `/health` is degraded and has the reason and the fix of each model.",
+     .page = "runbooks/prompts-unread.md"},
     {.name = "kv_router_inexact_prompts_total",
      .type = MetricType::kCounter,
      .help = "Prompts whose tokens the model's own files give only in part, or not at all",

@@ -44,12 +44,13 @@ inline std::vector<std::string> ReadChunks(RawSocket& client) {
 
 class ExchangeRig : public testing::Test {
  protected:
-  ExchangeRig() {
+  explicit ExchangeRig(const BreakerOptions& breaker = {}) : fleet_(breaker) {
     options_.session_ttl = Duration::zero();
     options_.steering.mode = RouterMode::kRoundRobin;
   }
 
-  ~ExchangeRig() override {
+  // Not in the destructor: scripts of workers may use members of the derived fixture.
+  void TearDown() override {
     server_.reset();
     thread_.Call([this] { gateway_.reset(); });
     thread_.Stop();
@@ -136,7 +137,7 @@ class ExchangeRig : public testing::Test {
   Loop page_loop_;  // runs only where a test lets it
   Resolver resolver_;
   Registry registry_;
-  Fleet fleet_{BreakerOptions{}};
+  Fleet fleet_;
   Prober prober_{control_, resolver_, fleet_, ProbeOptions{}, log_};
   Directory directory_{fleet_, prober_, [](const std::string&) { return std::nullopt; }, log_};
   std::vector<std::unique_ptr<ScriptedServer>> workers_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "io/http/server.h"
 #include "testing/loop_thread.h"
@@ -16,11 +17,12 @@ namespace fathom {
 class LoopbackServer {
  public:
   LoopbackServer(LoopThread& thread, HttpHandler& handler, const ServerOptions& options = {},
-                 size_t max_connections = 1000)
+                 size_t max_connections = 1000,
+                 std::shared_ptr<const TlsServerContext> tls = nullptr)
       : thread_(thread) {
     std::vector<HttpServer::Place> places = {{&thread.loop(), &handler}};
     server_ = std::make_unique<HttpServer>(places, options, max_connections, log_);
-    address_ = *server_->Listen(*Address::Numeric("127.0.0.1", 0), nullptr);
+    address_ = *server_->Listen(*Address::Numeric("127.0.0.1", 0), std::move(tls));
   }
 
   ~LoopbackServer() {

@@ -29,8 +29,9 @@ def name_of(path):
 
 
 PAGES = below(".", "*.md")
-# What the pages for users consist of; the others are for those who change the program.
-DEPLOYED = [path for path in below("deploy") if path.suffix not in (".md", ".png")]
+# What the pages for users consist of; the others are for those who change the program. Modules of the scripts that
+# make packages call other programs, not this one.
+DEPLOYED = [path for path in below("deploy") if path.suffix not in (".md", ".png", ".py")]
 # Of a history, names that have gone are right.
 CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 READ = [*CURRENT, *DEPLOYED]

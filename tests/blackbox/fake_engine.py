@@ -5,6 +5,8 @@ import socket
 import threading
 from dataclasses import dataclass
 
+import wire
+
 
 @dataclass
 class Request:
@@ -22,13 +24,14 @@ class FakeEngine:
     """Answers GET /health and /v1/models. Each POST goes to `answer(request, connection)`, which
     writes to the socket; the connection is closed when it returns. Questions for tokens are
     refused and not kept, unless the answer has a `tokenize`. `keep_bodies=False` throws bodies away
-    as they come."""
+    as they come; `pages_of` is an engine that its pages are taken from."""
 
-    def __init__(self, answer, model="mock-model", tls=None, keep_bodies=True):
+    def __init__(self, answer, model="mock-model", tls=None, keep_bodies=True, pages_of=None):
         self.answer = answer
         self.model = model
         self.tls = tls
         self.keep_bodies = keep_bodies
+        self.pages_of = pages_of
         self.requests = []
         self.released = threading.Event()  # for answers that wait until the test ends
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -74,6 +77,9 @@ class FakeEngine:
             pass  # the router has left, which some tests want
 
     def _page(self, target):
+        if self.pages_of:
+            answer = wire.ask(self.pages_of.port, "GET", target)
+            return whole_answer(answer.text(), f"{answer.status} X", answer.header("content-type") or "text/plain")
         models = {"object": "list", "data": [{"id": self.model, "object": "model"}]}
         return whole_answer(json.dumps(models) if target == "/v1/models" else "{}")
 

@@ -1,5 +1,7 @@
 """Simulated engines with the files of a real model, and conversations with them."""
 
+import time
+
 import wire
 from choices import QUICK, depth, follow
 from tokenizers import model_folder
@@ -20,7 +22,30 @@ def router_of(world, workers, *args, follows=None):
     """A router that hears the events of all its workers."""
     router = world.serve(*ROUTER, *args, workers=workers)
     follow(router, len(workers) if follows is None else follows)
+    if "--model-path" in args:
+        _await_probes(router)
+    for worker in workers:
+        if not isinstance(worker, str):
+            worker.at_first = worker.stats()
     return router
+
+
+def _await_probes(router):
+    """Until the engines' tokens have been compared with those of the files."""
+    def compared():
+        return router.metric("kv_router_parity_probes_total")
+
+    def unchanged():
+        before = compared()
+        time.sleep(0.2)
+        return compared() == before
+
+    eventually(unchanged, "the probes are over")
+
+
+def blind_router(world, workers, *args, follows=None):
+    """A router that has nothing to read prompts with but the engines."""
+    return router_of(world, workers, "--no-text-fallback", *args, follows=follows)
 
 
 def holder(workers, router, answer):
@@ -80,5 +105,5 @@ def complete(process, prompt, **fields):
 
 
 def counted(workers, name):
-    """A number of /mock/stats, of all workers."""
-    return sum(worker.stats()[name] for worker in workers)
+    """A number of /mock/stats, of all workers, since router_of() or their start."""
+    return sum(worker.stats()[name] - getattr(worker, "at_first", {}).get(name, 0) for worker in workers)

@@ -57,6 +57,7 @@ SETS["only a router, keys and TLS"] = [ALONE, TLS]
 SETS["only a router, everything, keys and TLS"] = [EVERYTHING, ALONE, TLS]
 SETS["open admin routes"] = [OPEN]
 SETS["links to the pages"] = [{"prometheusRule": {"enabled": True, "docsUrl": "https://docs.example.com/fathom/"}}]
+SETS["vllm, by DNS"] = [{"discovery": "dns"}]
 SETS["vllm, further flags"] = [{"engine": {"extraArgs": ["--max-model-len=8192"]}}]
 
 
@@ -67,7 +68,7 @@ def test_what_is_rendered_fits_together(name, tmp_path):
 
 def test_everything_can_be_switched_on_and_off():
     kinds = {each["kind"] for each in CHART.objects(EVERYTHING, {"autoscaling": {"enabled": True}})}
-    off = {switch: {"enabled": False} for switch in [*SWITCHES, "autoscaling"]}
+    off = {switch: {"enabled": False} for switch in [*SWITCHES, "autoscaling"]} | {"discovery": "dns"}
     optional = {"ServiceMonitor", "PrometheusRule", "Role", "RoleBinding", "CronJob", "NetworkPolicy",
                 "PodDisruptionBudget", "HorizontalPodAutoscaler"}
     assert optional <= kinds
@@ -84,7 +85,8 @@ def test_the_same_fleet_as_the_manifests_have():
         manifest = DeployedFleet("\n---\n".join(texts))
         assert set(manifest.engines[0].command) <= set(rendered.engines[0].command)
         assert manifest.engines[0].container["image"] == rendered.engines[0].container["image"]
-        assert manifest.all("Role")[0]["rules"] == rendered.all("Role")[0]["rules"]
+        for role in ("fathom", "fathom-doctor"):
+            assert manifest.named("Role", role)["rules"] == rendered.named("Role", role)["rules"]
         different = {key for key in manifest.config if manifest.config[key] != rendered.config.get(key)}
         assert different == {"workers", "drain-timeout"}  # another name, and 2m as 120s
         for pod, other in ((manifest.router, rendered.router), (manifest.engines[0], rendered.engines[0])):

@@ -1,5 +1,5 @@
 """The Dockerfile, as far as can be seen without building an image: what goes in is there, what comes out is
-the Debian package, and it runs as nobody."""
+the image of deploy/image (test_image.py runs it), and it runs as nobody."""
 
 import fnmatch
 import json
@@ -14,6 +14,7 @@ import wire
 from conftest import ROOT, run_fathom
 
 DOCKERFILE = ROOT / "deploy/docker/Dockerfile"
+IMAGE = ROOT / "deploy/image"
 
 
 def instructions():
@@ -80,31 +81,63 @@ def test_what_is_installed_and_packaged_is_sent(context):
     assert "deploy/grafana/fathom.json" in files and "docs" in files
     script = (context / "deploy/debian/build").read_text().replace("$debian", "deploy/debian")
     files += re.findall(r"deploy/[\w./-]+\w", script)
+    files += re.findall(r"^/.* tree:(\S+)$", (context / "deploy/image/files").read_text(), re.M)
+    files += ["deploy/image/build", "deploy/image/config.json", "deploy/artefact.py", "tools/debian_packages"]
     missing = [name for name in files if not (context / name).exists()]
     assert not missing
 
 
-def test_the_package_is_made_in_one_stage_and_installed_in_the_other():
+def test_the_root_file_system_is_made_in_one_stage_and_copied_whole_into_the_other():
     build, image = instructions()
-    assert ("WORKDIR", "/src") in build and ("RUN", "./dev package") in build
-    assert build[0][1].endswith(" AS build")
-    run = next(rest for name, rest in image if name == "RUN")
-    assert "--mount=type=bind,from=build,source=/src/build/package,target=/package" in run
-    assert re.search(r"apt-get install .*--no-install-recommends .*/package/\*\.deb", run)
-    # The libraries of the binary are those of the release that it was built on.
-    assert build[0][1].split()[0] + "-slim" == image[0][1]
+    # The libraries of the image are those of the release that the binary was built on.
+    assert build == [("FROM", "debian:12 AS build"), ("WORKDIR", "/src"), ("COPY", ". ."),
+                     ("RUN", "./dev image --root build/image-root")]
+    copied = [rest for name, rest in image if name in ("COPY", "ADD", "RUN")]
+    assert copied == ["--from=build /src/build/image-root/ /"]
+
+
+def lines_of(settings):
+    """The instructions that say the same as these settings of an OCI image."""
+    seconds = {name: f"{settings['Healthcheck'][name] // 10**9}s" for name in ("Interval", "Timeout", "StartPeriod")}
+    check = settings["Healthcheck"]
+    yield "USER", settings["User"]
+    yield from (("EXPOSE", port) for port in settings["ExposedPorts"])
+    yield from (("ENV", variable) for variable in settings["Env"])
+    yield "ENTRYPOINT", json.dumps(settings["Entrypoint"])
+    yield "CMD", json.dumps(settings["Cmd"])
+    yield "WORKDIR", settings["WorkingDir"]
+    yield "STOPSIGNAL", settings["StopSignal"]
+    yield "HEALTHCHECK", (f"--interval={seconds['Interval']} --timeout={seconds['Timeout']} "
+                          f"--start-period={seconds['StartPeriod']} --retries={check['Retries']} "
+                          f"{check['Test'][0]} {json.dumps(check['Test'][1:])}")
+    yield from (("LABEL", f'{name}="{value}"') for name, value in settings["Labels"].items())
+
+
+def test_it_says_line_by_line_what_the_image_without_docker_does():
+    settings = json.loads((IMAGE / "config.json").read_text())
+    control = (ROOT / "deploy/debian/control.in").read_text()
+    settings["Labels"]["org.opencontainers.image.description"] = re.search(r"^Description: (.*)", control, re.M)[1]
+    settings["Labels"]["org.opencontainers.image.version"] = run_fathom("version").stdout.split()[1]
+    assert instructions()[-1] == [("FROM", "scratch"), ("COPY", "--from=build /src/build/image-root/ /"),
+                                  *lines_of(settings)]
 
 
 def test_what_the_package_recommends_is_in_the_image():
     control = (ROOT / "deploy/debian/control.in").read_text()
-    recommended = re.search(r"^Recommends: (.*)", control, re.MULTILINE).group(1).split(", ")
-    run = next(rest for name, rest in instructions()[-1] if name == "RUN")
-    assert set(recommended) <= set(run.split())
+    assert re.search(r"^Recommends: (.*)", control, re.MULTILINE).group(1) == "ca-certificates"
+    assert re.search(r"^/etc/ssl/certs/ca-certificates.crt +0644 +certificates$", (IMAGE / "files").read_text(), re.M)
 
 
 def test_the_user_is_a_number_and_not_root():
     user, group = last("USER").split(":")
     assert int(user) >= 1000 and int(group) >= 1000
+    assert f":x:{user}:{group}:" in (IMAGE / "passwd").read_text() and f":x:{group}:" in (IMAGE / "group").read_text()
+    for manifest in ("deploy/kubernetes/fathom.yaml", "deploy/kubernetes/doctor.yaml"):
+        text = (ROOT / manifest).read_text()
+        assert set(re.findall(r"runAsUser: (\d+)", text)) == {user} and "runAsNonRoot: true" in text
+        assert set(re.findall(r"runAsGroup: (\d+)", text)) == {group} and "readOnlyRootFilesystem: true" in text
+    chart = "".join(path.read_text() for path in (ROOT / "deploy/helm/fathom").rglob("*.*") if path.is_file())
+    assert set(re.findall(r"runAsUser: (\d+)", chart)) == {user}
 
 
 def test_it_listens_where_others_can_reach_it():
@@ -112,7 +145,7 @@ def test_it_listens_where_others_can_reach_it():
     settings = run_fathom(*json.loads(last("CMD")), "--print-config")
     assert settings.returncode == 0, settings.stderr
     assert re.search(r"^host +0\.0\.0\.0 ", settings.stdout, re.MULTILINE)
-    assert re.search(rf"^port +{last('EXPOSE')} ", settings.stdout, re.MULTILINE)
+    assert re.search(rf"^port +{last('EXPOSE').removesuffix('/tcp')} ", settings.stdout, re.MULTILINE)
     assert re.search(r"^admin-listen +127\.0\.0\.1:8001 ", settings.stdout, re.MULTILINE)
     assert last("STOPSIGNAL") == "SIGTERM"
 

@@ -37,6 +37,12 @@ def tree():
     return [ROOT / name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
 
 
+def test_no_link_leads_out_of_the_tree():
+    listed = subprocess.run(["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    links = [ROOT / line.split("\t")[1] for line in listed.splitlines() if line.startswith("120000 ")]
+    assert [str(link) for link in links if link.readlink().is_absolute()] == []
+
+
 def texts(paths):
     for path in paths:
         content = path.read_bytes()

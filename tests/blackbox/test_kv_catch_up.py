@@ -51,8 +51,13 @@ def test_a_request_waits_until_a_worker_that_joined_has_replayed_its_events(worl
     request = Asked(router, prompt_of(1, 3))
     time.sleep(0.3)  # enough for a request that does not wait
     assert not holder.requests and not other.requests
+    entry, = [entry for entry in router.health()["workers"] if entry["url"] == holder.url]
+    assert (entry["state"], entry["waits_for"]) == ("ready", "replay")
+    assert router.metric("fathom_workers_waiting", **{"for": "replay"}) == 1
+    assert router.get(f"/ready?worker={holder.url}").status == 503
     holder.replayer.open.set()
     answer = request.answer()
+    assert router.get(f"/ready?worker={holder.url}").status == 200
     assert (answer.worker, cached(answer)) == (router.worker_id(holder), 8)
     assert router.metric("kv_router_replay_waits_total", ended="caught_up") == 1
     complete(router, prompt_of(1, 3))

@@ -180,6 +180,13 @@ def test_reads_what_kubectl_prints(tmp_path):
     assert ids("-", stdin=yaml.safe_dump(listing)) == ["service-hides-pods"]
 
 
+def test_a_service_hides_nothing_from_a_router_that_reads_its_endpoints(tmp_path):
+    text = (FIXTURES / "bad/service-hides-pods.yaml").read_text()
+    page = tmp_path / "fleet.yaml"
+    page.write_text(text.replace("http://vllm:8000", "k8s://ml/vllm:8000"))
+    assert findings(page, status=0) == []
+
+
 def test_finds_mistakes_in_the_pages_of_a_manual(tmp_path):
     page = tmp_path / "page.md"
     text = (FIXTURES / "bad/block-size-missing.yaml").read_text()

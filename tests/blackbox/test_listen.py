@@ -107,15 +107,15 @@ def test_text_shows_each_event(publish, listen):
     assert engine.await_subscriber() == b""
     engine.send(41, batch(stored([1, -2], parent=0x9f3a, lora_name="ada")))
     engine.send(42, batch({"type": "BlockRemoved", "block_hashes": [1], "medium": "CPU"}, CLEARED))
-    engine.send(43, batch(["Surprise", 1], stored([3], block_size="x")))
+    engine.send(43, batch(["Surprise", 1], stored([3], block_size="x"), ["BlockRemoved", []]))
     lines = without_time(listener.end())
     assert lines[0] == f"rank 0  connected to {engine.endpoint}"
     assert lines[1] == ("rank 0 seq 41  +2 blocks x16 0000000000000001 fffffffffffffffe after "
                         "0000000000009f3a  device group 0 full  lora ada")
     assert lines[2:4] == ["rank 0 seq 42  -1 block 0000000000000001  host group 0",
                           "rank 0 seq 42  cleared"]
-    assert lines[4].startswith("rank 0 seq 43  1 malformed event left out: event 1: BlockStored")
-    assert lines[5] == "rank 0 seq 43  1 event unknown or empty"
+    assert lines[4] == "rank 0 seq 43  2 malformed events left out: event 0: the type 'Surprise' is not known"
+    assert lines[5] == "rank 0 seq 43  1 event without blocks"
     assert lines[6].startswith("in all ")
     assert "3 batches  +2 -1 blocks  1 clear" in lines[6]
     assert len(lines) == 7

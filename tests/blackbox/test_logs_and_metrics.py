@@ -110,7 +110,7 @@ def test_counts_match_the_requests_made(mock, serve):
     wire.ask(router.port, "POST", "/v1/completions", "no json")
     wire.ask(router.port, "POST", "/v1/score", "{}")
     eventually(lambda: router.metric("fathom_requests_in_flight") == 0, "all is over")
-    eventually(lambda: router.metric("fathom_requests_total", route="other") == 1, "all is counted")
+    eventually(lambda: router.metric("fathom_requests_total", route="score") == 1, "all is counted")
 
     def count(**labels):
         return router.metric("fathom_requests_total", **labels)
@@ -118,7 +118,7 @@ def test_counts_match_the_requests_made(mock, serve):
     assert count(route="chat", code="200") == 7
     assert count(route="embeddings", code="404") == 1
     assert count(route="completions", code="400") == 1
-    assert count(route="other", code="200") == 1
+    assert count(route="score", code="200") == 1
     assert router.metric("fathom_worker_requests_total", worker=router.worker_id(worker)) == 8
     assert router.metric("fathom_time_to_first_token_seconds_count") == 8
     assert router.metric("fathom_request_duration_seconds_count") >= 8

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from catalogue import CATALOGUE, PAGE, family_of, metrics_of_every_state
+from catalogue import CATALOGUE, FORMER, PAGE, family_of, metrics_of_every_state
 from conftest import ROOT, parse_metrics, run_fathom
 
 SOURCES = ROOT / "src"
@@ -29,7 +29,7 @@ def test_links_lead_to_metrics():
 
 def test_the_page_speaks_of_metrics_that_exist():
     for name in re.findall(r"`((?:fathom|kv_router)_\w+)[`{]", PAGE.read_text()):
-        assert name in CATALOGUE, name
+        assert name in CATALOGUE or name in FORMER, name
 
 
 def test_the_page_names_options_that_exist():
@@ -75,25 +75,38 @@ def exposed(shared_world):
 
 def test_a_running_router_has_exactly_the_families_of_the_page(exposed):
     types = dict(re.findall(r"^# TYPE (\w+) (\w+)$", exposed, re.M))
-    assert types == {name: kind for name, (kind, _) in CATALOGUE.items()}
+    assert types == {name: kind for name, (kind, _) in CATALOGUE.items()} | {
+        former: CATALOGUE[name][0] for former, name in FORMER.items()}
+
+
+def test_a_renamed_metric_has_the_same_series_under_both_names(exposed):
+    assert FORMER["kv_router_feed_ghosts"] == "kv_router_feed_removed_predecessors"
+    samples = parse_metrics(exposed)
+    for former, name in FORMER.items():
+        old, new = ({labels: value for (series, labels), value in samples.items() if series == wanted}
+                    for wanted in (former, name))
+        assert old == new and new, former
 
 
 def test_help_is_the_sentence_on_the_page(exposed):
     page = " ".join(PAGE.read_text().split())
     for name, sentence in re.findall(r"^# HELP (\w+) (.*)$", exposed, re.M):
-        assert f"### {name} {sentence}. * Type" in page, name
+        if name in FORMER:
+            assert sentence.startswith(f"Former name of {FORMER[name]}; Fathom "), name
+        else:
+            assert f"### {name} {sentence}. * Type" in page, name
 
 
 def test_series_have_the_labels_of_the_page(exposed):
     for series, labels in parse_metrics(exposed):
         names = {label for label, _ in labels} - {"le"}
-        assert names == set(CATALOGUE[family_of(series)][1]), series
+        assert names == set(CATALOGUE[FORMER.get(series, family_of(series))][1]), series
 
 
 def test_labels_have_no_value_that_the_page_does_not_name(exposed):
     seen = Counter()
     for series, labels in parse_metrics(exposed):
-        known = CATALOGUE[family_of(series)][1]
+        known = CATALOGUE[FORMER.get(series, family_of(series))][1]
         for label, value in labels:
             if known.get(label) and value:  # an empty value is no label
                 assert value in known[label], f"{series} {label}={value}"

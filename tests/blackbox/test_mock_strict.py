@@ -76,3 +76,29 @@ def test_unknown_members_are_refused_by_tensorrt_llm_alone(mock):
         got, _, text = ask(mock(engine=engine).port, row)
         assert got == status, text
         assert ("extra_forbidden" in text) == (engine == "trtllm"), text
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_refusals_on_messages_have_the_shape_of_the_engine(mock, engine):
+    """vLLM has another one where Pydantic refuses than where its own code does."""
+    worker = mock(engine=engine, profile="h200-llama-3.1-8b", speedup=1000)
+
+    def refused(**members):
+        body = {"model": "mock-model", "max_tokens": 3, "messages": [{"role": "user", "content": "a"}], **members}
+        body = {key: value for key, value in body.items() if value is not None}
+        status, _, text = ask(worker.port, {"method": "POST", "path": "/v1/messages", "body": json.dumps(body)})
+        assert status == 400, (members, text)
+        return json.loads(text)
+
+    pydantic = [refused(max_tokens=None), refused(messages=None), refused(messages=[{"role": "pilot", "content": "a"}]),
+                refused(messages=[{"role": "user"}]), refused(max_tokens="many"),
+                refused(messages=[{"role": "user", "content": 5}])]
+    if engine == "vllm":
+        assert {error["error"]["type"] for error in pydantic} == {"Bad Request"}
+    else:
+        assert {(error["type"], error["error"]["type"]) for error in pydantic} == {("error", "invalid_request_error")}
+    block = refused(messages=[{"role": "user", "content": [{"type": "document"}]}])
+    assert "document" in block["error"]["message"]
+    if engine == "sglang":
+        message = refused(messages=[{"role": "assistant", "content": [{"type": "tool_use", "name": "f"}]}])
+        assert message["error"]["message"].endswith("].0.tool_use.id: Field required")

@@ -4,6 +4,7 @@ It is really installed, so this needs root, and a machine where nothing of that 
 """
 
 import fcntl
+import gzip
 import os
 import pwd
 import re
@@ -18,11 +19,15 @@ import pytest
 import wire
 from conftest import FATHOM, ROOT, clean_environment, run_fathom
 from docs_pages import links
+from shells import script_of
 from wire import eventually
 
 ROOT_COMMAND = [] if os.geteuid() == 0 else ["sudo", "-n"]
 CONFIG = Path("/etc/fathom/fathom.yaml")
 MAINTAINER = "blackbox-tests@packages.invalid"
+COMPLETIONS = {"bash": Path("/usr/share/bash-completion/completions/fathom"),
+               "zsh": Path("/usr/share/zsh/vendor-completions/_fathom"),
+               "fish": Path("/usr/share/fish/vendor_completions.d/fathom.fish")}
 ENABLED = Path("/etc/systemd/system/multi-user.target.wants/fathom.service")
 
 pytestmark = pytest.mark.slow
@@ -59,6 +64,12 @@ def machine_for_itself():
         yield
 
 
+def finish_interrupted_dpkg():
+    """What a killed run did not end: apt-get refuses to work before. Only then, because it does not wait for others."""
+    if list(Path("/var/lib/dpkg/updates").glob("[0-9]*")):
+        as_root("dpkg", "--configure", "-a")
+
+
 def is_of_a_test():
     """What a killed run left behind; what ./dev package makes has another maintainer."""
     return f"<{MAINTAINER}>" in run("dpkg-query", "-W", "-f=${Maintainer}", "fathom", status=None)
@@ -76,13 +87,16 @@ def why_not_installed():
     return "needs root" if asked.returncode else None
 
 
+def build_environment():
+    return {**os.environ, "DEBEMAIL": MAINTAINER, "SOURCE_DATE_EPOCH": ""}
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     if reason := why_not_built():
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("package")
-    run(ROOT / "deploy/debian/build", Path(FATHOM).parent, folder,
-        env={**os.environ, "DEBEMAIL": MAINTAINER})
+    run(ROOT / "deploy/debian/build", Path(FATHOM).parent, folder, env=build_environment())
     (made,) = folder.iterdir()
     folder.chmod(0o755)
     return made
@@ -101,7 +115,7 @@ def purge(with_user):
 @pytest.fixture
 def installed(package):
     with machine_for_itself():
-        as_root("dpkg", "--configure", "-a")  # what a killed run did not end; apt-get refuses to work before
+        finish_interrupted_dpkg()
         if is_of_a_test():
             purge(with_user=True)
         if reason := why_not_installed():
@@ -149,7 +163,7 @@ def test_its_files_are_root_s_and_only_the_binary_is_a_program(package):
     programs = [path for path, words in files.items() if words[0].startswith("-rwx")]
     assert programs == ["/usr/bin/fathom"]
     assert {"/etc/fathom/fathom.yaml", "/lib/systemd/system/fathom.service",
-            "/usr/share/man/man1/fathom.1.gz", "/usr/share/doc/fathom/copyright",
+            "/usr/share/man/man1/fathom.1.gz", *map(str, COMPLETIONS.values()), "/usr/share/doc/fathom/copyright",
             "/usr/share/doc/fathom/README.md",
             "/usr/share/doc/fathom/docs/runbooks/no-events.md", "/usr/share/fathom/grafana/fathom.json",
             "/usr/share/fathom/prometheus/fathom-alerts.yml"} <= set(files)
@@ -164,11 +178,64 @@ def test_its_binary_has_no_symbols_left_and_its_scripts_are_right(package, tmp_p
         run("sh", "-n", tmp_path / "DEBIAN" / script)
 
 
-def test_the_manual_page_has_every_command():
+def test_its_manual_pages_and_completions_are_those_of_its_binary(package, tmp_path):
+    run("dpkg-deb", "-x", package, tmp_path)
+    pages = sorted(path.name for path in (tmp_path / "usr/share/man/man1").iterdir())
     commands = re.findall(r"^  (\w+) +[A-Z]", run_fathom("--help").stdout, re.MULTILINE)
-    page = (ROOT / "deploy/debian/fathom.1").read_text()
-    assert len(commands) > 5
-    assert re.findall(r"^\.TP\n\.B (\w+)$", page.split(".SH EXIT")[0], re.MULTILINE) == commands
+    with_options = set(commands) - {"bench", "docs", "completion", "version"}
+    assert len(with_options) > 5
+    assert pages == sorted(["fathom.1.gz", *(f"fathom-{command}.1.gz" for command in with_options)])
+    for page in pages:
+        text = gzip.decompress((tmp_path / "usr/share/man/man1" / page).read_bytes()).decode()
+        assert text == run_fathom("docs", page.removesuffix(".gz")).stdout
+    for shell, path in COMPLETIONS.items():
+        assert (tmp_path / path.relative_to("/")).read_text() == script_of(shell)
+
+
+def test_two_builds_are_the_same_bytes(package, tmp_path):
+    """At another time, into another folder, for a user with another language, time zone and mask."""
+    environment = {**build_environment(), "TZ": "Asia/Kathmandu", "LC_ALL": "C.UTF-8", "LANG": "de_DE.UTF-8",
+                   "TMPDIR": str(tmp_path), "XZ_DEFAULTS": "--threads=4", "DPKG_DEB_THREADS_MAX": "7"}
+    run("bash", "-c", 'umask 077 && exec "$@"', "-", ROOT / "deploy/debian/build", Path(FATHOM).parent,
+        tmp_path / "another", env=environment)
+    (again,) = (tmp_path / "another").iterdir()
+    assert again.read_bytes() == package.read_bytes()
+
+
+def test_a_shipped_program_is_compiled_by_paths_that_every_clone_has():
+    """Whole-program optimisation makes names from them, and the build id."""
+    told = run(ROOT / "tools/relative_paths", "printf", r"%s\n", f"-I{ROOT}/src", f"{ROOT}/src/a.cc", "/usr/b.h",
+               cwd=ROOT / "tests/blackbox")
+    assert told.split() == ["-I../../src", "../../src/a.cc", "/usr/b.h"]
+    flags = (ROOT / "cmake/flags.cmake").read_text()
+    whole_program = re.search(r"if\(FATHOM_WHOLE_PROGRAM\)(.*?)endif", flags, re.DOTALL)[1]
+    assert "CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/relative_paths" in whole_program
+
+
+def test_its_time_is_that_of_the_sources(package):
+    """Not of the build, and not of the checkout's files."""
+    utc = {**os.environ, "TZ": "UTC"}
+    times = {" ".join(line.split()[3:5]) for line in run("dpkg-deb", "-c", package, env=utc).splitlines()}
+    if (ROOT / ".git").exists():
+        sources = run("git", "-C", ROOT, "log", "-1", "--date=format-local:%Y-%m-%d %H:%M", "--format=%cd", env=utc)
+    else:
+        dated = re.search(r"^## \[[\d.]+\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+        sources = f"{dated[1] if dated else '1980-01-01'} 00:00"
+    assert times == {sources.strip()}
+
+
+@pytest.mark.skipif(not shutil.which("lintian"), reason="no lintian here")
+def test_lintian_finds_nothing(package, tmp_path):
+    done = subprocess.run(["lintian", "--allow-root", "--pedantic", "--fail-on", "error,warning,pedantic", package],
+                          text=True, capture_output=True, timeout=5 * wire.PATIENCE, check=False,
+                          env={**os.environ, "TMPDIR": str(tmp_path), "LC_ALL": "C.UTF-8"})
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_an_override_of_lintian_says_why():
+    lines = (ROOT / "deploy/debian/lintian-overrides").read_text().splitlines()
+    for at, line in enumerate(lines):
+        assert line.startswith("#") or lines[at - 1].startswith("#"), line
 
 
 def test_the_configuration_is_right_as_it_comes_and_with_every_comment_taken_away(tmp_path):
@@ -209,6 +276,8 @@ def test_it_installs_runs_as_its_own_user_and_is_removed_cleanly(installed, mock
     assert not os.path.lexists(ENABLED), "nobody asked for it"
 
     serves(mock(), tmp_path / "service.log", user.pw_uid)
+    has_a_manual()
+    shells_complete_it(tmp_path)
 
     edited = CONFIG.read_text()
     apt("install", "--reinstall", installed)
@@ -226,6 +295,28 @@ def test_it_installs_runs_as_its_own_user_and_is_removed_cleanly(installed, mock
     own = [path for path in listed if "fathom" in str(path)]
     assert not [path for path in own if os.path.lexists(path)]
     assert run("dpkg-query", "-W", "-f=${Status}", "fathom", status=None) in ("", "unknown ok not-installed")
+
+
+def has_a_manual():
+    """Where dpkg leaves manual pages away, as in images of containers, there is nothing to show."""
+    if Path("/usr/share/man/man1/fathom-serve.1.gz").exists():
+        for page in ("fathom", "fathom-serve"):
+            shown = run("man", "--warnings=w", page, env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
+            assert re.search(rf"^ +{page} - ", shown, re.MULTILINE)
+
+
+def shells_complete_it(home):
+    """Each finds the script by itself."""
+    bash = Path("/usr/share/bash-completion/bash_completion")
+    asked = {"zsh": "autoload -U compinit && compinit -D -u && print $_comps[fathom]",
+             "fish": "complete -C 'fathom serve --router-mo' | string replace -r '\\t.*' ''",
+             "bash": f"source {bash if bash.exists() else COMPLETIONS['bash']}; "
+                     "_completion_loader fathom 2>/dev/null; complete -p fathom"}
+    answers = {"zsh": "_fathom", "fish": "--router-mode", "bash": "complete -F _fathom fathom"}
+    for shell, question in asked.items():
+        options = {"zsh": ["-f"], "fish": [], "bash": ["--norc"]}[shell]
+        answer = run(shell, *options, "-c", question, env={"PATH": "/usr/bin:/bin", "HOME": str(home)})
+        assert answer.strip() == answers[shell]
 
 
 def serves(engine, log, uid):

@@ -82,7 +82,7 @@ def test_an_agent_on_messages_stays_where_its_prefix_is(world, kind):
         answer = messages(router, agent(turn), system=system, tools=[TOOL])
         decision = decision_of(router, answer)
         size, found = message_usage(answer.json()["usage"])
-        assert (decision["tokens_from"], decision["prompt_tokens"]) == ("tokenizer", size)
+        assert (decision["tokens_from"], decision["prompt_tokens"]) == ("files", size)
         assert answer.worker == first.worker
         assert cached(answer) == found > 100
     assert counted(workers, "tokenize_calls") == 0
@@ -96,7 +96,7 @@ def test_an_agent_on_responses_stays_where_its_prefix_is(world, kind):
         answer = responses(router, thread(turn), instructions=SYSTEM, tools=[FUNCTION])
         decision = decision_of(router, answer)
         usage = answer.json()["usage"]
-        assert (decision["tokens_from"], decision["prompt_tokens"]) == ("tokenizer", usage["input_tokens"])
+        assert (decision["tokens_from"], decision["prompt_tokens"]) == ("files", usage["input_tokens"])
         assert answer.worker == first.worker
         assert cached(answer) == usage["input_tokens_details"]["cached_tokens"] > 100
     assert counted(workers, "tokenize_calls") == 0

@@ -117,7 +117,7 @@ def test_a_slow_tokenizer_holds_no_request_up_and_its_answer_is_used_later(fatho
     router, tokenizer = fathom(slow, timeout="30ms")
     complete(router, LONG)
     assert failures(router, "timeout") == 1
-    assert tokenized(router, "none") == 1
+    assert tokenized(router, "text") == 1
     answer.set()
     eventually(lambda: router.metric("kv_router_token_cache_bytes") > 0, "the answer has come")
     complete(router, LONG)
@@ -156,7 +156,7 @@ def test_no_engine_is_asked_where_there_is_no_time(fathom):
     complete(router, LONG)
     complete(router, [1, 2])
     assert tokenizer.asked == []
-    assert (tokenized(router, "none"), tokenized(router, "ids")) == (1, 1)
+    assert (tokenized(router, "text"), tokenized(router, "ids")) == (1, 1)
 
 
 @pytest.mark.parametrize("status, reason", [("400 Bad Request", "refused"),
@@ -166,7 +166,7 @@ def test_a_request_is_served_although_it_could_not_be_tokenized(fathom, status, 
     router, _ = fathom(refuse(status))
     complete(router, LONG)
     assert failures(router, reason) == 1
-    assert tokenized(router, "none") == 1
+    assert tokenized(router, "text") == 1
 
 
 @pytest.mark.parametrize("answer", ["", "[]", '{"tokens": [1, -2]}', '{"tokens": [1], "count": 2}',

@@ -82,7 +82,7 @@ def test_a_conversation_with_a_known_beginning_is_not_routed_blindly(mock, serve
     streams = [keep_busy(worker.port) for worker in workers]
     assert turn("Which is the fastest?").status == 200
     (decision, *_) = router.get("/debug/decisions").json()["decisions"]
-    assert decision["tokens_from"] == "partial" and decision["known_tokens"] > 100
+    assert decision["tokens_from"] == "engine" and decision["known_tokens"] > 100
     assert blind(router) == 0
     for stream in streams:
         stream.close()

@@ -11,9 +11,11 @@ from tokenizers import write_model
 from trust import doubted, rank_of
 from wire import eventually
 
-TEMPLATE = ("{% if tools %}TOOLS [SECRET] {{ tools | tojson }} END{% endif %}{% for message in messages %}"
+# Only with this tool, which no probe prompt has: the difference shows in events alone.
+TEMPLATE = ("{% if tools and tools[0].function.name == 'fathometer' %}TOOLS [SECRET] {{ tools | tojson }} END{% endif %}"
+            "{% for message in messages %}"
             "[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] ")
-TOOLS = [{"type": "function", "function": {"name": "sound", "description": "Sounds the depth", "parameters": {}}}]
+TOOLS = [{"type": "function", "function": {"name": "fathometer", "description": "Sounds the depth", "parameters": {}}}]
 SYSTEM = "You are the pilot of a harbor. " + "Say how deep the water is. " * 12
 
 

@@ -25,7 +25,7 @@ def harbor(shared_world):
 def decided_by_tokenizer(router, answer):
     """The decision, which must have had the engine's very tokens."""
     decision = decision_of(router, answer)
-    assert (decision["tokens_from"], decision["inexact"]) == ("tokenizer", None)
+    assert (decision["tokens_from"], decision["inexact"]) == ("files", None)
     assert decision["prompt_tokens"] == decision["known_tokens"] == len(seen(answer))
     assert answer.json()["usage"]["prompt_tokens"] == len(seen(answer))
     return decision
@@ -55,15 +55,15 @@ def test_chats_with_trtllm_become_cache_aware_and_nobody_is_asked_for_tokens(wor
     assert tokenized(router, "engine") == 0
 
 
-def test_without_the_files_chats_with_trtllm_are_routed_by_load(world):
+def test_without_the_files_chats_with_trtllm_are_routed_by_their_text(world):
     workers = [engine(world, "trtllm", "qwen3") for _ in range(2)]
     router = router_of(world, workers)
     conversation = Conversation(router, workers)
     for question in QUESTIONS:
         answer = conversation.ask(question)
         decision = decision_of(router, answer)
-        assert decision["tokens_from"] == "none"
-        assert answer.header("x-fathom-cached-tokens") is None, "nothing is known"
+        assert decision["tokens_from"] == "text"
+        assert answer.header("x-fathom-cached-tokens") is None, "no token is known"
     assert counted(workers, "tokenize_calls") > 0
     assert tokenized(router, "tokenizer") == 0
 
@@ -114,9 +114,9 @@ def test_texts_have_their_tokens_with_and_without_what_stands_around_them(world,
     for fields in ({}, {"add_special_tokens": False}):
         answer = complete(router, "How deep is it? <|eot_id|> 港 " * 8, **fields)
         decision = decision_of(router, answer)
-        assert (decision["tokens_from"], decision["inexact"]) == ("tokenizer", None)
+        assert (decision["tokens_from"], decision["inexact"]) == ("files", None)
         assert decision["prompt_tokens"] == answer.json()["usage"]["prompt_tokens"]
-    assert worker.stats()["tokenize_calls"] == 0
+    assert counted([worker], "tokenize_calls") == 0
 
 
 def test_ids_are_taken_as_they_are(harbor):
@@ -147,7 +147,7 @@ def test_what_is_no_text_is_said_and_counted_and_the_prompt_before_it_decides(ha
     before = len(seen(first)) + 50
     answer = conversation.ask([{"type": "text", "text": "What is this?"}, PARTS[reason]])
     decision = decision_of(router, answer)
-    assert (decision["tokens_from"], decision["inexact"]) == ("partial", reason)
+    assert (decision["tokens_from"], decision["inexact"]) == ("files", reason)
     # What begins the message is known, and nothing of what is in it.
     assert before <= decision["known_tokens"] <= before + 8
     assert answer.worker == first.worker
@@ -225,20 +225,23 @@ def test_a_tokenizer_that_is_not_supported_is_left_to_the_engine(world, tmp_path
     answer = router.chat()
     assert answer.status == 200
     assert decision_of(router, answer)["tokens_from"] == "engine"
-    assert worker.stats()["tokenize_calls"] == 1
+    assert counted([worker], "tokenize_calls") == 1
 
 
-def test_a_model_without_a_template_tokenizes_texts_and_leaves_chats_to_the_engine(world):
-    worker = engine(world, "vllm", None)  # its chats need no template
+def test_a_model_without_a_template_tokenizes_texts_and_leaves_chats_to_the_engine(world, tmp_path):
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).symlink_to(model_folder("gemma2") / name)
+    (tmp_path / "chat_template.jinja").write_text("{% for message in messages %}{{ message.content }}{% endfor %}")
+    worker = engine(world, "vllm", None, model_path=tmp_path)
     router = router_of(world, [worker], "--model-path", model_folder("gemma2"))
     assert "but not chats" in router.log_text()
     answer = router.chat()
     assert decision_of(router, answer)["tokens_from"] == "engine"
     assert inexact(router, "no_template") == 1
-    assert worker.stats()["tokenize_calls"] == 1
+    assert counted([worker], "tokenize_calls") == 1
     text = wire.ask(router.port, "POST", "/v1/completions", {"model": "mock-model", "prompt": "hi there", "max_tokens": 1})
-    assert decision_of(router, text)["tokens_from"] == "tokenizer"
-    assert worker.stats()["tokenize_calls"] == 1
+    assert decision_of(router, text)["tokens_from"] == "files"
+    assert counted([worker], "tokenize_calls") == 1
 
 
 # --- several models

@@ -1,8 +1,9 @@
 """HTTP/1.1 over a plain socket: the tests decide every byte that is sent and see every byte that
 comes back."""
 
+import itertools
 import json
-import os
+import random
 import socket
 import time
 from dataclasses import dataclass
@@ -243,26 +244,44 @@ def texts(events):
     return "".join(found)
 
 
-_next_port = 10_000 + os.getpid() * 101 % 15_000
+# Ports come in ranges that one process of the tests holds at a time: between the look at a port and
+# the server that takes it, nobody else may be given the same one. The name of a socket is the claim;
+# it ends with its process, and is valid where the ports are.
+_RANGE = 100
+_RANGES = range(100, 320)  # below the ports that the kernel gives to connections
+_claims = []  # the last few ranges: a server that restarts comes back to its port
+_ports = iter(())
+
+
+def _claim_range():
+    while True:
+        number = random.choice(_RANGES)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0fathom-tests-ports-{number}")
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        if len(_claims) > 5:
+            _claims.pop(0).close()
+        return iter(range(number * _RANGE, (number + 1) * _RANGE))
 
 
 def free_port(count=1):
-    """A port that nobody has, with so many after it.
-
-    Below those that the kernel gives to connections: a port that is only free for the moment is
-    somebody's other end before the server that is meant to have it has started.
-    """
-    global _next_port
+    """A port that nobody has, with so many after it."""
+    global _ports
     while True:
-        first, _next_port = _next_port, _next_port + count
-        if _next_port > 32_000:
-            _next_port = 10_000
+        found = list(itertools.islice(_ports, count))
+        if len(found) < count:
+            _ports = _claim_range()
+            continue
         try:
-            for port in range(first, first + count):
+            for port in found:
                 socket.create_server(("127.0.0.1", port)).close()
         except OSError:
             continue
-        return first
+        return found[0]
 
 
 def eventually(condition, what, patience=PATIENCE):

@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstring>
 #include <future>
-#include <random>
 #include <utility>
 
 #include "base/file.h"
+#include "base/secret.h"
 #include "diagnose/doctor/gpu_page.h"
 #include "diagnose/doctor/memory_diagnosis.h"
 #include "diagnose/logs/log_digest.h"
@@ -270,8 +270,7 @@ class Examiner {
     options.model = plan_.probe_model;
     options.api_key = plan_.live.api_key;
     options.most_at_once = plan_.probe_most;
-    std::random_device entropy;
-    options.seed = (uint64_t{entropy()} << 32) | entropy();
+    options.seed = RandomSecret();
     return std::async(std::launch::async, RunProbe, std::move(options));
   }
 

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <span>
 
-#include "diagnose/doctor/exec_credential.h"
-#include "diagnose/doctor/kube_client.h"
+#include "base/peer_text.h"
 #include "diagnose/doctor/kube_yaml.h"
-#include "diagnose/doctor/peer_text.h"
+#include "diagnose/doctor/read_only_client.h"
 #include "diagnose/manifest/deployment_reader.h"
+#include "io/kube/exec_credential.h"
+#include "io/kube/kube_client.h"
 
 namespace fathom {
 namespace {
@@ -241,7 +242,11 @@ KubeView LookAtCluster(const KubeTarget& target, const PodLogSink& sink) {
     view.problem = access.error().what;
     return view;
   }
-  auto client = KubeClient::Create(loop, resolver, sent, *access, target.patience);
+  const auto count = [&sent](std::string_view method, const std::string& url) {
+    sent.Count(method, url);
+  };
+  auto client = KubeClient::Create(loop, resolver, *access,
+                                   {.patience = target.patience, .on_request = count});
   if (!client) {
     view.problem = client.error().what;
     return view;

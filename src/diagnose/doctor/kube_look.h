@@ -18,9 +18,9 @@
 
 #include "base/clock.h"
 #include "diagnose/doctor/kube_pod.h"
-#include "diagnose/doctor/kubeconfig.h"
 #include "diagnose/findings/report.h"
 #include "diagnose/manifest/source_file.h"
+#include "io/kube/kubeconfig.h"
 
 namespace fathom {
 

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "codec/base64.h"
-#include "diagnose/doctor/kube_client.h"
 #include "diagnose/manifest/deployment_reader.h"
+#include "io/kube/kube_client.h"
 #include "testing/loopback_server.h"
 
 namespace fathom {

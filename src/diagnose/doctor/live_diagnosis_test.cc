@@ -63,6 +63,69 @@ TEST(RouterDiagnosis, SaysNothingOfAHealthyFleet) {
   EXPECT_THAT(FindingsOf(HealthyRouter()), IsEmpty());
 }
 
+TEST(RouterDiagnosis, FindsPromptsThatAreNotReadWhereEveryRankIsTrusted) {
+  RouterLook router = HealthyRouter();
+  router.models = {{.model = "read", .status = "ok"},
+                   {.model = "m",
+                    .status = "degraded",
+                    .cause = "prompts_unread",
+                    .share = 0.9,
+                    .reason = "no_tokenizer",
+                    .route = "chat",
+                    .engine = "trtllm",
+                    .cost_tokens = 4800,
+                    .fix = "give the router the model's files"}};
+  router.counters.unread = {{"no_tokenizer", 45}, {"timeout", 0}};
+  router.counters.wasted = {{"prompts_unread", 300}};
+  const auto findings = FindingsOf(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  const Finding& finding = findings[0];
+  EXPECT_EQ(finding.id, FindingId::kPromptsUnread);
+  EXPECT_EQ(finding.severity, Severity::kError);
+  EXPECT_EQ(finding.subject, "model m");
+  ASSERT_THAT(finding.evidence, SizeIs(4));
+  EXPECT_THAT(finding.evidence[0], HasSubstr("90 % of the last prompts unread; the latest: route "
+                                             "chat, engine trtllm, reason no_tokenizer ("));
+  EXPECT_THAT(finding.evidence[1], HasSubstr("4800 prompt tokens"));
+  EXPECT_THAT(finding.evidence[2], HasSubstr("45 prompts of all models"));
+  EXPECT_THAT(finding.evidence[3], HasSubstr("about 300 tokens"));
+  EXPECT_EQ(finding.fixes.at(0).what, "Give the router the model's files");
+  EXPECT_EQ(finding.fixes.at(1).setting, "--model-path DIR");
+  EXPECT_EQ(finding.gain, 0.9);
+}
+
+TEST(RouterDiagnosis, SaysWhichSourceCannotBeReadAndWhy) {
+  RouterLook router = HealthyRouter();
+  router.sources = {{.source = "dns+http://pods:1", .status = "ok", .workers = 2},
+                    {.source = "k8s://prod/vllm:http",
+                     .status = "stale",
+                     .error = "403 forbidden: cannot watch endpointslices in namespace prod",
+                     .workers = 3}};
+  const auto findings = FindingsOf(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kSourceStale);
+  EXPECT_EQ(findings[0].subject, "k8s://prod/vllm:http");
+  EXPECT_THAT(findings[0].why, HasSubstr("Known workers stay"));
+  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("cannot watch endpointslices in namespace"));
+  router.sources[1].workers = 0;
+  EXPECT_GT(FindingsOf(router).at(0).gain, findings[0].gain);
+}
+
+TEST(RouterDiagnosis, ARouterThatWaitsForTrustStillServes) {
+  RouterLook router = HealthyRouter();
+  router.ready = false;
+  router.not_ready_because = "prompts of 1 models are routed by load (--ready-when trusted)";
+  EXPECT_THAT(FindingsOf(router).at(0).why, HasSubstr("Requests succeed"));
+  router.not_ready_because = "there are no workers";
+  EXPECT_THAT(FindingsOf(router).at(0).why, HasSubstr("Every request is refused"));
+}
+
+TEST(RouterDiagnosis, PromptsThatAreComparedByTextAreNoProblem) {
+  RouterLook router = HealthyRouter();
+  router.models = {{.model = "m", .status = "ok", .cause = "prompts_by_text", .share = 1}};
+  EXPECT_THAT(FindingsOf(router), IsEmpty());
+}
+
 TEST(RouterDiagnosis, MakesAFindingOfEveryCauseOfDoubt) {
   for (const char* cause :
        {"block_size_mismatch", "prefix_caching_off", "no_events", "tokens_differ",

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "diagnose/doctor/peer_text.h"
+#include "base/peer_text.h"
 
 namespace fathom {
 namespace {

@@ -12,6 +12,7 @@
 #include "diagnose/doctor/refused_events.h"
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/doctor/trust_findings.h"
+#include "diagnose/doctor/unread_findings.h"
 
 namespace fathom {
 namespace {
@@ -27,6 +28,7 @@ class LogDiagnosis {
   void Run() {
     LookAtClashes();
     LookAtTrust();
+    LookAtPrompts();
     LookAtIndex();
     DiagnoseRefusedEvents(log_, book_);
     LookAtSources();
@@ -137,6 +139,33 @@ class LogDiagnosis {
                               .fix = record.fix,
                               .cost_tokens = record.cost}));
     }
+  }
+
+  // What is over at the end of the log is no finding.
+  void LookAtPrompts() {
+    for (const auto& [model, record] : facts_.unread) {
+      if (!record.standing) continue;
+      Finding finding = UnreadFinding({.source = fmt::format("{}:{}", log_.name, record.line),
+                                       .model = model,
+                                       .unread = record.unread,
+                                       .reason = record.reason,
+                                       .route = record.route,
+                                       .engine = record.engine,
+                                       .fix = record.fix,
+                                       .cost_tokens = record.cost});
+      finding.place = {.file = log_.name, .line = static_cast<uint32_t>(record.line)};
+      if (record.times > 1) finding.evidence.push_back(HistoryOf(record));
+      book_.Add(std::move(finding));
+    }
+  }
+
+  std::string HistoryOf(const UnreadRecord& record) const {
+    const std::string when =
+        record.first && record.last
+            ? fmt::format(" from {} to {}", ToText(*record.first), ToText(*record.last))
+            : std::string();
+    return fmt::format("{}:{}: logged {}{}; cost_tokens rose from {} to {}", log_.name, record.line,
+                       Times(record.times), when, record.first_cost, record.cost);
   }
 
   void LookAtIndex() {

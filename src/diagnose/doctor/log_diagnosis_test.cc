@@ -37,6 +37,31 @@ constexpr std::string_view kNoBlock =
     "2026-02-16T14:38:53.9Z  WARN dynamo_llm::kv_router::indexer: Failed to find block to remove; "
     "skipping remove operation";
 
+constexpr std::string_view kUnread =
+    "2026-03-01T12:00:00.000Z WARN  Prompts are routed without their prefix, by load alone: caches "
+    "are not used model=m cause=prompts_unread reason=template route=messages engine=sglang "
+    "unread=\"6 of the last 6\" cost_tokens=600 fix=\"update the engines\"";
+constexpr std::string_view kReadAgain =
+    "2026-03-01T12:20:00.000Z INFO  Prompts are read again model=m";
+
+TEST(LogDiagnosis, FindsPromptsThatAreNotRead) {
+  const auto findings = FindingsIn(Repeated(kUnread, 3));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kPromptsUnread);
+  EXPECT_EQ(findings[0].subject, "model m");
+  EXPECT_EQ(ToText(findings[0].place), "x.log:3");
+  EXPECT_THAT(findings[0].evidence,
+              Contains(HasSubstr("6 of the last 6 unread; the latest: route messages, engine "
+                                 "sglang, reason template (")));
+  EXPECT_THAT(findings[0].evidence, Contains(HasSubstr("logged 3 times from 2026-03-01")));
+  EXPECT_EQ(findings[0].fixes.at(0).what, "Update the engines");
+}
+
+TEST(LogDiagnosis, PromptsThatAreReadAgainAreNoFinding) {
+  EXPECT_THAT(FindingsIn(Repeated(kUnread, 3) + Repeated(kReadAgain, 1)), IsEmpty());
+  EXPECT_THAT(FindingsIn(Repeated(kReadAgain, 1) + Repeated(kUnread, 1)), SizeIs(1));
+}
+
 TEST(LogDiagnosis, FindsAnIndexThatIsAlwaysEmpty) {
   const auto findings = FindingsIn(Repeated(kEmptyTree, 10));
   ASSERT_THAT(findings, SizeIs(1));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "diagnose/doctor/peer_text.h"
+#include "base/peer_text.h"
 
 namespace fathom {
 namespace {

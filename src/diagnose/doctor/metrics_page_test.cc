@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/peer_text.h"
 #include "diagnose/doctor/engine_counts.h"
-#include "diagnose/doctor/peer_text.h"
 
 namespace fathom {
 namespace {

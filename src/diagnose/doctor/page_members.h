@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/peer_text.h"
 #include "codec/json.h"
-#include "diagnose/doctor/peer_text.h"
 
 namespace fathom {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "base/peer_text.h"
 #include "base/random.h"
 #include "codec/json.h"
-#include "diagnose/doctor/peer_text.h"
 #include "diagnose/doctor/probe_turn.h"
 #include "diagnose/doctor/read_only_client.h"
 #include "io/client/answer_reader.h"

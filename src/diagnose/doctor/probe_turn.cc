@@ -1,7 +1,7 @@
 #include "diagnose/doctor/probe_turn.h"
 
+#include "base/peer_text.h"
 #include "base/text.h"
-#include "diagnose/doctor/peer_text.h"
 #include "io/client/answer_reader.h"
 
 namespace fathom {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "diagnose/doctor/peer_text.h"
+#include "base/peer_text.h"
 
 namespace fathom {
 namespace {

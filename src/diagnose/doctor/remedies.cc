@@ -246,6 +246,11 @@ std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
           Make("Give the router the engine's model files, and use the same chat template in both",
                "--model-path DIR", kRouterRestart,
                "`fathom tokenize --model-path DIR` and the engine's /tokenize give the same ids")};
+    case FindingId::kPromptsUnread:
+      return {Make(
+          "Let the router tokenize, with the model's files", "--model-path DIR", kRouterRestart,
+          "GET /health: the model's status is ok; `tokens_from` in GET /debug/decisions is "
+          "no longer none")};
     case FindingId::kUnsupportedGroups:
       return {Make("Update Fathom, or run the model without these layers' caches", "", kRestart,
                    "GET /health: the rank is trusted")};
@@ -254,6 +259,9 @@ std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
           Make("Find out why the worker fails its health check: look at its log, its memory and "
                "the network",
                "", "none", "GET /health: the worker is ready")};
+    case FindingId::kSourceStale:
+      return {Make("Let the router read what names its workers; the error says what is missing", "",
+                   "none", "GET /health: the source's status is ok")};
     case FindingId::kEventLag:
       return {Make("Look for a slow network or an overloaded router between publisher and index",
                    "", "none", "kv_router_event_lag_seconds falls below the limit")};

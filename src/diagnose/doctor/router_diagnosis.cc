@@ -10,6 +10,7 @@
 #include "diagnose/doctor/live_diagnosis.h"
 #include "diagnose/doctor/remedies.h"
 #include "diagnose/doctor/trust_findings.h"
+#include "diagnose/doctor/unread_findings.h"
 #include "diagnose/doctor/waste_remedies.h"
 #include "diagnose/manifest/identity.h"
 
@@ -31,6 +32,8 @@ class RouterDiagnosis {
       LookAtState(worker);
       for (const RoutedRank& rank : worker.ranks) LookAtRank(worker, rank);
     }
+    for (const RoutedModel& model : router_.models) LookAtModel(model);
+    for (const RoutedSource& source : router_.sources) LookAtSource(source);
     LookAtReadiness();
     LookAtMode();
     LookAtIndex();
@@ -90,10 +93,63 @@ class RouterDiagnosis {
                             .share = Share()}));
   }
 
+  // Trusted ranks do not help prompts that are not read. Prompts that are compared by their text
+  // are no problem: the section has them.
+  void LookAtModel(const RoutedModel& model) {
+    if (model.cause != "prompts_unread") return;
+    Finding finding =
+        UnreadFinding({.source = Page("/health"),
+                       .model = model.model,
+                       .unread = fmt::format("{:.0f} % of the last prompts", 100 * model.share),
+                       .reason = model.reason,
+                       .route = model.route,
+                       .engine = model.engine,
+                       .fix = model.fix,
+                       .cost_tokens = model.cost_tokens,
+                       .share = model.share});
+    for (const auto& [reason, prompts] : router_.counters.unread) {
+      if (prompts <= 0) continue;
+      finding.evidence.push_back(
+          fmt::format("{}: {:.0f} prompts of all models were not read since the start, reason {}",
+                      Page("/metrics"), prompts, reason));
+    }
+    const auto wasted = router_.counters.wasted.find("prompts_unread");
+    if (wasted != router_.counters.wasted.end() && wasted->second > 0) {
+      finding.evidence.push_back(fmt::format(
+          "{}: about {:.0f} tokens of unread prompts were prefilled although another rank had "
+          "computed them",
+          Page("/metrics"), wasted->second));
+    }
+    book_.Add(std::move(finding));
+  }
+
+  // An error from Kubernetes names the verb and the resource that a Role has to allow.
+  void LookAtSource(const RoutedSource& source) {
+    if (source.status != "stale") return;
+    Finding finding =
+        Found(FindingId::kSourceStale, source.source,
+              fmt::format("The router cannot read {}: it sees no change of these workers",
+                          source.source));
+    finding.why =
+        source.workers == 0
+            ? "None of its workers is known, so none gets requests"
+            : "Known workers stay, but new ones get no requests, and one that ends is noticed only "
+              "when it fails";
+    finding.evidence.push_back(
+        fmt::format("{}: {} is stale, with {} workers: {}", Page("/health"), source.source,
+                    source.workers, source.error.empty() ? "no reason is given" : source.error));
+    finding.gain = source.workers == 0 ? 1 : 0.1;
+    finding.gain_basis = "as judged by the running router";
+    book_.Add(std::move(finding));
+  }
+
   void LookAtReadiness() {
     if (router_.ready || router_.draining) return;
     Finding finding = Found(FindingId::kUnhealthy, router_.url, "The router is not ready");
-    finding.why = "Every request is refused until a worker can be routed to";
+    const bool by_choice = router_.not_ready_because.contains("--ready-when trusted");
+    finding.why = by_choice ? "Requests succeed, but a load balancer sends it none: --ready-when "
+                              "trusted is set"
+                            : "Every request is refused until a worker can be routed to";
     finding.evidence.push_back(fmt::format(
         "{}: {}", Page("/ready"),
         router_.not_ready_because.empty() ? "no reason is given" : router_.not_ready_because));

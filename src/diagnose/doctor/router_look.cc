@@ -65,6 +65,26 @@ RoutedWorker ReadWorker(const Json& from) {
   return worker;
 }
 
+RoutedModel ReadModel(const Json& from) {
+  return {.model = TextOf(from, "model"),
+          .status = TextOf(from, "status"),
+          .cause = TextOf(from, "cause"),
+          .share = NumberOf(from, "share").value_or(0),
+          .reason = TextOf(from, "reason"),
+          .route = TextOf(from, "route"),
+          .engine = TextOf(from, "engine"),
+          .cost_tokens = CountOf(from, "cost_tokens"),
+          .fix = TextOf(from, "fix")};
+}
+
+RoutedSource ReadSource(const Json& from) {
+  return {.source = TextOf(from, "source"),
+          .status = TextOf(from, "status"),
+          .error = TextOf(from, "error"),
+          .unknown = TextOf(from, "unknown"),
+          .workers = CountOf(from, "workers")};
+}
+
 FollowedFeed ReadFeed(const Json& from) {
   return {.source = TextOf(from, "source"),
           .connected = FlagOf(from, "connected").value_or(false),
@@ -174,6 +194,7 @@ RouterCounters RouterCounters::Since(const RouterCounters& earlier) const {
   since.wasted = fathom::Since(wasted, earlier.wasted);
   since.decisions = fathom::Since(decisions, earlier.decisions);
   since.tokenize_failures = fathom::Since(tokenize_failures, earlier.tokenize_failures);
+  since.unread = fathom::Since(unread, earlier.unread);
   since.first_token = first_token.Since(earlier.first_token);
   since.event_lag = event_lag.Since(earlier.event_lag);
   for (SizeMismatch& mismatch : since.mismatches) {
@@ -208,6 +229,14 @@ bool ReadRouterHealth(std::string_view page, RouterLook& look) {
     if (look.workers.size() == RouterLook::kMaxWorkers) break;
     look.workers.push_back(ReadWorker(worker));
   }
+  for (const Json& model : ListOf(*json, "models")) {
+    if (look.models.size() == RouterLook::kMaxModels) break;
+    look.models.push_back(ReadModel(model));
+  }
+  for (const Json& source : ListOf(*json, "sources")) {
+    if (look.sources.size() == RouterLook::kMaxSources) break;
+    look.sources.push_back(ReadSource(source));
+  }
   return true;
 }
 
@@ -239,6 +268,7 @@ RouterCounters ReadRouterMetrics(const MetricsPage& page) {
   RenameFormerCauses(counters.wasted);
   counters.decisions = page.SumBy("kv_router_decisions_total", "by");
   counters.tokenize_failures = page.SumBy("kv_router_tokenize_failures_total", "reason");
+  counters.unread = page.SumBy("kv_router_prompts_unread_total", "reason");
   counters.mismatches = ReadMismatches(page);
   counters.first_token = page.Histogram("fathom_time_to_first_token_seconds");
   counters.event_lag = page.Histogram("kv_router_event_lag_seconds", "from", "timestamp");

@@ -4,7 +4,8 @@
 // key they leave out the workers, which is said.
 //
 // Threads  On the loop.
-// Memory   At most kMaxWorkers workers with kMaxRanks ranks each.
+// Memory   At most kMaxWorkers workers with kMaxRanks ranks each, kMaxModels models and
+//          kMaxSources sources.
 // Errors   None: what a page does not say stays empty, and `problem` says why there is none.
 #pragma once
 
@@ -80,6 +81,28 @@ struct RoutedWorker {
   std::vector<RoutedRank> ranks;
 };
 
+// Whether the prompts of a model are read.
+struct RoutedModel {
+  std::string model;
+  std::string status;  // "ok", "degraded"
+  std::string cause;   // "prompts_unread", "prompts_by_text"; empty: they are read
+  double share = 0;    // of the last prompts
+  std::string reason;  // of the latest one: "no_tokenizer", ...
+  std::string route;
+  std::string engine;
+  uint64_t cost_tokens = 0;
+  std::string fix;
+};
+
+// Where the router learns which workers there are.
+struct RoutedSource {
+  std::string source;   // "k8s://prod/vllm:http"
+  std::string status;   // "ok", "stale"
+  std::string error;    // why it is stale
+  std::string unknown;  // what it cannot see, though it works
+  uint64_t workers = 0;
+};
+
 struct SizeMismatch {
   std::string worker;  // id
   uint32_t configured = 0;
@@ -97,6 +120,7 @@ struct RouterCounters {
   MetricsPage::ByLabel wasted;     // prefill tokens by cause
   MetricsPage::ByLabel decisions;  // by "cache", "belief", "load", "no_tokens"
   MetricsPage::ByLabel tokenize_failures;
+  MetricsPage::ByLabel unread;  // prompts by reason
   std::vector<SizeMismatch> mismatches;
   Observations first_token;  // seconds
   Observations event_lag;    // seconds, by the engines' clocks
@@ -125,6 +149,8 @@ struct RecentDecisions {
 struct RouterLook {
   static constexpr size_t kMaxWorkers = 4096;
   static constexpr size_t kMaxRanks = 1024;
+  static constexpr size_t kMaxModels = 1024;
+  static constexpr size_t kMaxSources = 1024;
 
   std::string url;
   bool reached = false;  // it answered, and is a Fathom
@@ -142,6 +168,8 @@ struct RouterLook {
   uint64_t workers_ready = 0;
   uint64_t workers_total = 0;
   std::vector<RoutedWorker> workers;
+  std::vector<RoutedModel> models;  // empty: an older one does not say
+  std::vector<RoutedSource> sources;
   RouterCounters counters;
   RecentDecisions decisions;
 };

@@ -19,7 +19,10 @@ using ::testing::SizeIs;
 
 constexpr std::string_view kHealth =
     R"({"status":"degraded","version":"0.1.0","draining":false,"requests_in_flight":3,)"
-    R"("requests_waiting":1,"workers_ready":1,"workers_total":1,"workers":[{"id":5,)"
+    R"("requests_waiting":1,"workers_ready":1,"workers_total":1,"models":[{"model":"m",)"
+    R"("status":"degraded","cause":"prompts_unread","share":0.5,"reason":"timeout","route":"chat",)"
+    R"("engine":"vllm","cost_tokens":77,"fix":"files"},{"model":"n","status":"ok","cause":null,)"
+    R"("share":0,"reason":null},7],"workers":[{"id":5,)"
     R"("url":"http://10.0.0.1:8000","models":["m"],"state":"ready","cause":null,)"
     R"("circuit":"closed","in_flight":2,"requests":40,"engine":"trtllm","kv_tokens":4096,)"
     R"("kv_blocks":128,"context_length":null,"max_running":64,"batch_tokens":null,)"
@@ -40,6 +43,8 @@ constexpr std::string_view kMetrics =
     "kv_router_prompt_tokens_total 1000\nkv_router_cached_tokens_total 0\n"
     "kv_router_wasted_prefill_tokens_total{cause=\"block_size_mismatch\"} 600\n"
     "kv_router_decisions_total{by=\"load\"} 40\n"
+    "kv_router_prompts_unread_total{route=\"chat\",reason=\"timeout\"} 3\n"
+    "kv_router_prompts_unread_total{route=\"messages\",reason=\"timeout\"} 4\n"
     "kv_router_block_size_mismatch_total{worker=\"4\",configured=\"16\",reported=\"16\"} 0\n"
     "kv_router_block_size_mismatch_total{worker=\"5\",configured=\"16\",reported=\"32\"} 90\n"
     "fathom_time_to_first_token_seconds_sum 4\nfathom_time_to_first_token_seconds_count 40\n"
@@ -77,6 +82,14 @@ TEST(RouterLook, ReadsAllPages) {
   EXPECT_EQ(look.status, "degraded");
   EXPECT_FALSE(look.ready);
   EXPECT_EQ(look.not_ready_because, "1 ranks are doubted");
+  ASSERT_THAT(look.models, SizeIs(3));
+  const RoutedModel& model = look.models[0];
+  EXPECT_EQ(model.cause, "prompts_unread");
+  EXPECT_EQ(model.share, 0.5);
+  EXPECT_EQ(model.reason + model.route + model.engine + model.fix, "timeoutchatvllmfiles");
+  EXPECT_EQ(model.cost_tokens, 77u);
+  EXPECT_EQ(look.models[1].cause, "");
+  EXPECT_EQ(look.models[2].model, "") << "what is no object says nothing";
   ASSERT_THAT(look.workers, SizeIs(1));
   const RoutedWorker& worker = look.workers[0];
   EXPECT_EQ(worker.engine, "trtllm");
@@ -108,6 +121,8 @@ TEST(RouterLook, ReadsItsMetrics) {
   const RouterCounters counters = ReadRouterMetrics(MetricsPage(std::string(kMetrics)));
   EXPECT_TRUE(counters.known);
   EXPECT_THAT(counters.wasted, ElementsAre(Pair("block_size_mismatch", 600)));
+  EXPECT_THAT(counters.unread, ElementsAre(Pair("timeout", 7)));
+  EXPECT_EQ(counters.Since(counters).unread.at("timeout"), 0);
   ASSERT_THAT(counters.mismatches, SizeIs(1));
   EXPECT_EQ(counters.mismatches[0].configured, 16u);
   EXPECT_EQ(counters.mismatches[0].reported, 32u);

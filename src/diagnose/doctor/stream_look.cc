@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "diagnose/doctor/peer_text.h"
+#include "base/peer_text.h"
 #include "io/zmtp/zmtp_client.h"
 #include "router/events/msgpack_dialect.h"
 

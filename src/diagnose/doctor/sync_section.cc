@@ -40,6 +40,36 @@ Table TrustTable(const RouterLook& router) {
   return table;
 }
 
+// Empty if every prompt of every model is read.
+Table PromptTable(const RouterLook& router) {
+  Table table;
+  table.title = "Models whose prompts are not read by their tokens";
+  table.columns = {"model", "status", "cause", "share", "reason", "route", "engine"};
+  for (const RoutedModel& model : router.models) {
+    if (model.cause.empty()) continue;
+    table.rows.push_back({Plain(model.model),
+                          {model.status, model.status == "ok" ? Tone::kDoubtful : Tone::kBad},
+                          Plain(model.cause),
+                          Plain(fmt::format("{:.0f} %", 100 * model.share)),
+                          Plain(model.reason),
+                          Plain(model.route),
+                          Plain(model.engine)});
+  }
+  return table;
+}
+
+void AddPrompts(const RouterLook& router, Section& section) {
+  Table table = PromptTable(router);
+  if (!table.rows.empty()) section.tables.push_back(std::move(table));
+  for (const RoutedModel& model : router.models) {
+    if (model.cause != "prompts_by_text") continue;
+    section.lines.push_back(
+        fmt::format("Note: {:.0f} % of the last prompts of model {} were routed by their text, not "
+                    "by their tokens{}{}.",
+                    100 * model.share, model.model, model.fix.empty() ? "" : ": ", model.fix));
+  }
+}
+
 Table StreamTable(const LiveView& live) {
   Table table;
   table.title = "KV events received";
@@ -248,6 +278,7 @@ Section SyncSection(const CaseFile& seen) {
   if (seen.live.router && seen.live.router->reached) {
     Table table = TrustTable(*seen.live.router);
     if (!table.rows.empty()) section.tables.push_back(std::move(table));
+    AddPrompts(*seen.live.router, section);
     const RouterCounters& counters = seen.live.router->counters;
     if (counters.prompt_tokens > 0) {
       section.lines.push_back(

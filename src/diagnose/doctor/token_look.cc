@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "base/peer_text.h"
 #include "base/text.h"
 #include "base/wall_time.h"
 #include "codec/json_scan.h"
-#include "diagnose/doctor/peer_text.h"
 #include "text/tokens/token_ids.h"
 
 namespace fathom {

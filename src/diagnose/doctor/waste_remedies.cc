@@ -26,6 +26,7 @@ constexpr auto kWasteEntries = std::to_array<WasteEntry>({
     {"excluded", "Bring back the workers that get no requests", "curl -s ROUTER/health | jq '.workers[] | {url, state, cause}'", "depends on the cause"},
     {"lag", "Find out what delays KV events between engine and router: the network, or a busy router", "fathom listen WORKER", "none"},
     {"mispredicted", "Find out why an engine does not find what its KV events reported: its release, its KV connector, lost removals", "fathom docs prediction-drift", "none"},
+    {"prompts_unread", "Let the router read the prompts: it routed them without their prefix", "curl -s ROUTER/health | jq '.models[] | {model, cause, reason, fix}'", "a restart of the router; engines keep their caches"},
     {"evicted", "Give the KV cache more memory, or run fewer sequences at once", "fathom docs churn", "a restart of the engine, which empties its cache"},
     {"gone", "Restart fewer engines at a time, and look for crashes in their logs", "", "none"},
     {"forgotten", "Raise the memory limit of the router's index", "--index-max-bytes 8GiB", "a restart of the router, and its memory; engines keep their caches"},

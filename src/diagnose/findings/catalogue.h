@@ -40,8 +40,10 @@ enum class FindingId : uint8_t {
   kRouterModeMissing,
   kServiceHidesPods,
   kTokensDiffer,
+  kPromptsUnread,
   kUnsupportedGroups,
   kUnhealthy,
+  kSourceStale,
   // It works, and loses something.
   kEventGap,
   kEventLag,
@@ -60,7 +62,7 @@ enum class FindingId : uint8_t {
   kFollowUpsSlow,
   kWastedPrefill,
 };
-constexpr size_t kFindingIds = 31;
+constexpr size_t kFindingIds = 33;
 
 struct FindingKind {
   FindingId id;

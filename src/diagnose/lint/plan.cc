@@ -1,5 +1,7 @@
 #include "diagnose/lint/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -14,8 +16,14 @@ bool IsRouter(const Program& program) {
          program.role == ProgramRole::kDynamoRouter;
 }
 
-// The host of a worker's URL, in any of the forms that Fathom knows: dns+http://host:port.
+// The host of a worker's URL, in any form that names one: dns+http://host:port. The Service of
+// k8s://namespace/service:port has this name too.
 std::string HostOf(std::string_view url) {
+  constexpr std::string_view kSlices = "k8s://";
+  if (url.starts_with(kSlices)) {
+    const auto parts = SplitAny(url.substr(kSlices.size()), "/:");
+    return parts.size() < 2 ? std::string() : fmt::format("{}.{}", parts[1], parts[0]);
+  }
   if (url.starts_with("dns+")) url.remove_prefix(4);
   const auto parsed = Url::Parse(url);
   return parsed ? parsed->host : std::string();

@@ -69,6 +69,7 @@ Fix SeePods(const NamedService& service, const Written& url) {
 void CheckUrl(const Plan& plan, const Program& router, const Written& url, LintFindings& findings) {
   const NamedService* service = plan.ServiceOf(url, router);
   if (service == nullptr) return;
+  if (url.value.starts_with("k8s://")) return;
   // The name of a headless Service is each pod only to those who look it up again and again.
   const bool followed = url.value.starts_with("dns+");
   if (service->headless && followed) return;

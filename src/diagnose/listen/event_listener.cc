@@ -303,7 +303,7 @@ Task<void> EventListener::Poll(Poller& poller, std::string first_answer) {
 }
 
 void EventListener::TakePoll(Poller& poller, std::string_view body) {
-  const auto before = poller.decoder.counters();
+  const uint64_t malformed_before = poller.decoder.counters().malformed;
   auto events = poller.decoder.Decode(body);
   report_.OnBytes(body.size());
   if (!events) {
@@ -311,8 +311,7 @@ void EventListener::TakePoll(Poller& poller, std::string_view body) {
     return;
   }
   const auto& counters = poller.decoder.counters();
-  report_.OnIgnored(counters.ignored - before.ignored);
-  if (counters.malformed > before.malformed) {
+  if (counters.malformed > malformed_before) {
     report_.OnMalformed(poller.heard, counters.first_problem, body.size(), WallClock());
   }
   for (PolledEvent& event : *events) {

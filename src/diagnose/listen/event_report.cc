@@ -73,10 +73,6 @@ void EventReport::OnBytes(size_t bytes) {
   Count([&](EventTally& tally) { tally.bytes += bytes; });
 }
 
-void EventReport::OnIgnored(uint64_t events) {
-  Count([&](EventTally& tally) { tally.ignored += events; });
-}
-
 void EventReport::OnConnection(HeardStream& stream, bool up, double now) {
   stream.connected = up;
   EventOrigin origin = stream.origin;

@@ -53,7 +53,6 @@ class EventReport {
   void OnPolled(HeardStream& stream, PolledEvent event, double now);
   void OnMalformed(HeardStream& stream, std::string_view reason, size_t bytes, double now);
   void OnBytes(size_t bytes);
-  void OnIgnored(uint64_t events);
   void OnConnection(HeardStream& stream, bool up, double now);
 
   // Of the time since the last one; the last one is of all the time.

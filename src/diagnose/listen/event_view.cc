@@ -202,7 +202,7 @@ std::string TextView::Batch(const EventOrigin& origin, const EventBatch& batch, 
     line(Paint(kRed, fmt::format("{} left out: {}", Counted(batch.malformed, "malformed event"),
                                  PrintableLine(batch.first_problem))));
   }
-  if (batch.ignored > 0) line(Counted(batch.ignored, "event") + " unknown or empty");
+  if (batch.ignored > 0) line(Counted(batch.ignored, "event") + " without blocks");
   if (out.empty()) line("nothing about blocks");
   return out;
 }

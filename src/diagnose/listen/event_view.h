@@ -43,7 +43,7 @@ struct EventTally {
   uint64_t missing = 0;  // batches, in the gaps
   uint64_t restarts = 0;
   uint64_t malformed = 0;     // messages and events
-  uint64_t ignored = 0;       // events of unknown kinds, or with nothing in them
+  uint64_t ignored = 0;       // events without blocks
   std::optional<double> lag;  // seconds from the engine's clock to ours, of the last batch
   double most_lag = 0;
 

@@ -115,7 +115,7 @@ TEST(TextView, ShowsWhatWasLeftOutOfABatch) {
   EXPECT_EQ(Text(batch),
             "22:13:20.123 rank 0 seq 42  1 malformed event left out: event 0: BlockStored: "
             "block_size: nil\n"
-            "22:13:20.123 rank 0 seq 42  2 events unknown or empty\n");
+            "22:13:20.123 rank 0 seq 42  2 events without blocks\n");
 }
 
 TEST(TextView, ShowsGapsRestartsGarbageAndConnections) {

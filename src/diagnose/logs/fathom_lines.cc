@@ -165,6 +165,33 @@ bool TakeAgreed(std::string_view said, const LogLine& line, LogFacts& facts) {
   return true;
 }
 
+void TakeUnread(const LogLine& line, FathomLines::Place place, LogFacts& facts) {
+  std::string model = line.Text("model", kMaxUrl);
+  if (facts.unread.size() >= kMaxUnreadModels && !facts.unread.contains(model)) return;
+  UnreadRecord& record = facts.unread[std::move(model)];
+  record.unread = line.Text("unread", kMaxWord);
+  record.reason = line.Text("reason", kMaxWord);
+  record.route = line.Text("route", kMaxWord);
+  record.engine = line.Text("engine", kMaxWord);
+  record.fix = line.Text("fix", kMaxWords);
+  record.cost = line.Number("cost_tokens").value_or(0);
+  // A state that has ended is not part of the next one.
+  if (!record.standing) {
+    record.first_cost = record.cost;
+    record.first = place.time;
+    record.times = 0;
+  }
+  record.standing = true;
+  ++record.times;
+  record.line = place.number;
+  record.last = place.time;
+}
+
+void TakeRead(const LogLine& line, LogFacts& facts) {
+  const auto record = facts.unread.find(line.Text("model", kMaxUrl));
+  if (record != facts.unread.end()) record->second.standing = false;
+}
+
 }  // namespace
 
 bool FathomLines::Take(LogKind kind, std::string_view said, const LogLine& line, Place place,
@@ -181,6 +208,14 @@ bool FathomLines::Take(LogKind kind, std::string_view said, const LogLine& line,
     return true;
   }
   if (kind == LogKind::kFollowing) return true;
+  if (kind == LogKind::kPromptsUnread) {
+    TakeUnread(line, place, facts);
+    return true;
+  }
+  if (kind == LogKind::kPromptsRead) {
+    TakeRead(line, facts);
+    return true;
+  }
   TrustRecord* record = RecordOf(line, place, facts);
   if (record != nullptr) TakeRank(kind, said, line, *record);
   return true;

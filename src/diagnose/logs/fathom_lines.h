@@ -1,4 +1,5 @@
-// What does Fathom's own log say of ranks: which are doubted and why, whose block sizes differ?
+// What does Fathom's own log say of ranks and models: which are doubted and why, whose block sizes
+// differ, whose prompts are not read?
 //
 // In text a record may have several lines, of which only the last names its worker; in JSON it is
 // one object.

@@ -31,6 +31,19 @@ class FathomLog : public testing::TestWithParam<LogFormat> {
          {"cost_tokens", 1200},
          {"fix", fix}});
   }
+  void SayUnread(std::string_view model, uint64_t cost) {
+    Say(LogLevel::kWarn,
+        "Prompts are routed without their prefix, by load alone: caches are not used",
+        {{"model", model},
+         {"cause", "prompts_unread"},
+         {"reason", "no_tokenizer"},
+         {"route", "chat"},
+         {"engine", "trtllm"},
+         {"unread", "6 of the last 50"},
+         {"cost_tokens", cost},
+         {"fix", "give the router the model's files, --model-path DIR"},
+         {"docs", "fathom docs prompts-unread"}});
+  }
   const LogFacts& facts() {
     digest_.End();
     return digest_.facts();
@@ -44,6 +57,34 @@ INSTANTIATE_TEST_SUITE_P(Formats, FathomLog, testing::Values(LogFormat::kText, L
                          [](const auto& format) {
                            return format.param == LogFormat::kText ? "Text" : "Json";
                          });
+
+TEST_P(FathomLog, TellsOfPromptsThatAreNotRead) {
+  SayUnread("org/a model", 600);
+  SayUnread("org/a model", 9000);
+  SayUnread("well again", 600);
+  Say(LogLevel::kInfo, "Prompts are read again", {{"model", "well again"}});
+  Say(LogLevel::kInfo, "Prompts are read again", {{"model", "never complained of"}});
+  ASSERT_EQ(facts().unread.size(), 2u);
+  EXPECT_FALSE(facts().unread.at("well again").standing);
+  const UnreadRecord& record = facts().unread.at("org/a model");
+  EXPECT_TRUE(record.standing);
+  EXPECT_EQ(record.reason, "no_tokenizer");
+  EXPECT_EQ(record.route, "chat");
+  EXPECT_EQ(record.engine, "trtllm");
+  EXPECT_EQ(record.unread, "6 of the last 50");
+  EXPECT_EQ(record.fix, "give the router the model's files, --model-path DIR");
+  EXPECT_EQ(record.first_cost, 600u);
+  EXPECT_EQ(record.cost, 9000u);
+  EXPECT_EQ(record.times, 2u);
+  EXPECT_EQ(record.line, 2u);
+  EXPECT_TRUE(record.first && record.last);
+}
+
+TEST_P(FathomLog, OfTooManyUnreadModelsTheFirstAreKept) {
+  for (size_t i = 0; i < 2 * kMaxUnreadModels; ++i) SayUnread("m" + std::to_string(i), 1);
+  EXPECT_EQ(facts().unread.size(), kMaxUnreadModels);
+  EXPECT_EQ(facts().Of(LogKind::kPromptsUnread).lines, 2 * kMaxUnreadModels);
+}
 
 TEST_P(FathomLog, TellsOfEveryCauseOfDoubt) {
   const std::pair<std::string_view, std::string_view> doubts[] = {
@@ -276,9 +317,10 @@ TEST(FathomLines, AMismatchWhoseEndIsMissingStillCounts) {
 // A changed log message fails here, because the doctor reads these messages.
 TEST(FathomLines, AreStillWrittenInTheseWords) {
   std::string sources;
-  for (const char* file : {"fleet/block_size_words.cc", "fleet/trust_keeper.cc",
-                           "events/poll_stream.cc", "events/intake.cc", "discovery/load_watch.cc",
-                           "discovery/prober.cc", "discovery/directory.cc"}) {
+  for (const char* file :
+       {"fleet/block_size_words.cc", "fleet/trust_keeper.cc", "events/poll_stream.cc",
+        "events/intake.cc", "discovery/load_watch.cc", "discovery/prober.cc",
+        "discovery/directory.cc", "gateway/prompt_watch.cc"}) {
     std::ifstream in(std::string("src/router/") + file);
     ASSERT_TRUE(in) << file;
     std::ostringstream text;

@@ -30,6 +30,11 @@ size_t BytesOf(const TrustRecord& record) {
          record.cause.capacity() + record.evidence.capacity() + record.fix.capacity();
 }
 
+size_t BytesOf(const UnreadRecord& record) {
+  return sizeof(record) + record.unread.capacity() + record.reason.capacity() +
+         record.route.capacity() + record.engine.capacity() + record.fix.capacity();
+}
+
 }  // namespace
 
 uint64_t LogDigest::Minutes::Add(LogTime time) {
@@ -137,6 +142,9 @@ size_t LogDigest::MemoryBytes() const {
   }
   for (const auto& [complaint, line] : facts_.complaints) {
     bytes += kNode + sizeof(complaint) + complaint.worker.capacity() + sizeof(line);
+  }
+  for (const auto& [model, record] : facts_.unread) {
+    bytes += kNode + sizeof(model) + model.capacity() + BytesOf(record);
   }
   for (const auto& [model, size] : facts_.agreed_sizes) {
     bytes += kNode + sizeof(model) + model.capacity() + sizeof(size);

@@ -57,6 +57,8 @@ enum class LogKind : uint8_t {
   kUnhealthy,      // Worker is not healthy
   kHealthy,        // Worker is healthy
   kFollowing,      // Following KV events
+  kPromptsUnread,  // Prompts are routed without their prefix, by load alone
+  kPromptsRead,    // Prompts are read again
   kRemoved,        // Worker removed
   // Engines'.
   kVllmCapacity,      // GPU KV cache size: 470,768 tokens
@@ -69,7 +71,7 @@ enum class LogKind : uint8_t {
   kSglangRetraction,  // KV cache pool is full. Retract requests. #retracted_reqs: 1
   kTrtllmCapacity,  // Max KV cache blocks per sequence: ... tokens per block=32, primary blocks=..
 };
-constexpr size_t kLogKinds = 46;
+constexpr size_t kLogKinds = 48;
 // What such a line says, shortened: "Failed to find parent block".
 std::string_view Name(LogKind kind);
 
@@ -147,6 +149,25 @@ struct TrustRecord {
   bool operator==(const TrustRecord&) const = default;
 };
 
+// The last that Fathom said of prompts that it does not read, of one model.
+struct UnreadRecord {
+  bool standing = false;  // no later line says that it is over
+  std::string unread;     // "6 of the last 50"
+  std::string reason;     // "no_tokenizer"
+  std::string route;
+  std::string engine;
+  std::string fix;
+  uint64_t first_cost = 0;  // tokens of the unread prompts, at the first line and at the last
+  uint64_t cost = 0;
+  uint64_t times = 0;  // how often it was said
+  uint64_t line = 0;   // number of the last line about it
+  std::optional<LogTime> first;
+  std::optional<LogTime> last;
+
+  bool operator==(const UnreadRecord&) const = default;
+};
+constexpr size_t kMaxUnreadModels = 64;  // others are counted in their kind alone
+
 // Something is wrong with a worker, and no later line says that it is over: kUnhealthy, kNoFeed,
 // kEventsLost, kPublisherDisabled or kSourceNotObserved.
 struct Complaint {
@@ -200,6 +221,7 @@ struct LogFacts {
   std::map<LoggedRank, LoggedWork> ranks;
   std::map<SizeClash, uint64_t> clashes;         // and how often each was said
   std::map<LoggedRank, TrustRecord> trust;       // by URL and rank
+  std::map<std::string, UnreadRecord> unread;    // by model
   std::map<Complaint, uint64_t> complaints;      // and the number of the last line that has it
   std::map<std::string, uint32_t> agreed_sizes;  // by model, as auto-configured; at most 64
   EngineFacts engines;

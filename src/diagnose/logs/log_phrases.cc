@@ -59,6 +59,8 @@ constexpr auto kEntries = std::to_array<Entry>({
     {LogKind::kUnhealthy, "Worker is not healthy"},
     {LogKind::kHealthy, "Worker is healthy"},
     {LogKind::kFollowing, "Following KV events"},
+    {LogKind::kPromptsUnread, "Prompts are routed without their prefix"},
+    {LogKind::kPromptsRead, "Prompts are read again"},
     {LogKind::kRemoved, "Worker removed"},
     {LogKind::kVllmCapacity, "GPU KV cache size: "},
     {LogKind::kVllmConcurrency, "Maximum concurrency for "},

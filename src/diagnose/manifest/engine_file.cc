@@ -123,8 +123,10 @@ EngineFile ReadEngineFile(const YamlNode& map) {
 bool IsWorkerKey(std::string_view key) { return key == "workers" || SameName(key, "worker-urls"); }
 
 bool IsWorkerUrl(std::string_view text) {
-  if (text.starts_with("dns+")) text.remove_prefix(4);
-  return text.starts_with("http://") || text.starts_with("https://");
+  constexpr std::string_view kForms[] = {"http://",  "https://",    "dns+http://", "dns+https://",
+                                         "k8s://",   "k8s-pods://", "k8s-pool://", "etcd://",
+                                         "etcds://", "file://"};
+  return std::ranges::any_of(kForms, [&](std::string_view form) { return text.starts_with(form); });
 }
 
 Identity IdentityOfKeys(const std::vector<std::string_view>& top_level) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "diagnose/manifest/engine_settings.h"
 #include "diagnose/manifest/setting_lookup.h"
 
@@ -63,17 +64,11 @@ void ReadIndexSettings(const Program& program, RouterSettings& out) {
 
 // "http://a,http://b" and "http://a http://b" are two workers.
 void AddWorkers(const Written& written, std::vector<Written>& workers) {
-  constexpr std::string_view kSeparators = " ,\t\r\n";
-  for (size_t at = 0; at < written.value.size();) {
-    const size_t start = written.value.find_first_not_of(kSeparators, at);
-    if (start == written.value.npos) return;
-    const size_t end =
-        std::min(written.value.find_first_of(kSeparators, start), written.value.size());
+  for (const std::string_view url : SplitUrls(written.value)) {
     Written worker = written;
-    worker.value = written.value.substr(start, end - start);
+    worker.value = url;
     if (worker.value != written.value) worker.span.reset();
     workers.push_back(std::move(worker));
-    at = end;
   }
 }
 

@@ -32,6 +32,9 @@ class AnswerReader {
   // may be empty after a call.
   Task<Result<void>> Read();
 
+  // For the reads from now on.
+  void set_deadline(TimePoint deadline) { deadline_ = deadline; }
+
   // The whole answer has been read.
   bool over() const { return over_; }
   const ResponseHead& head() const { return connection_.head(); }
@@ -44,7 +47,7 @@ class AnswerReader {
   Result<void> TakeEnd(IoStatus status);
 
   ClientConnection& connection_;
-  const TimePoint deadline_;
+  TimePoint deadline_;
   std::vector<std::string_view> pieces_;
   bool have_head_ = false;
   bool over_ = false;

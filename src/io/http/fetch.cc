@@ -31,8 +31,8 @@ Task<NetResult<FetchAnswer>> Converse(ClientConnection& connection, const Endpoi
   connection.BeginAnswer();
   const IoResult sent = co_await connection.socket().Write(out, deadline);
   if (!sent.ok()) co_return NetFail(CauseOf(sent.status), "send: {}", Describe(sent.status));
-  auto receiving =
-      ReceiveAnswer(connection, request.method == "HEAD", request.max_answer, deadline);
+  auto receiving = ReceiveAnswer(connection, request.method == "HEAD", request.max_answer, deadline,
+                                 request.wanted);
   auto answer = co_await receiving;
   co_return answer;
 }
@@ -98,7 +98,8 @@ Task<NetResult<FetchAnswer>> Caller::Ask(const FetchRequest& request, TimePoint 
 }
 
 Task<NetResult<FetchAnswer>> ReceiveAnswer(ClientConnection& connection, bool to_head_request,
-                                           size_t max_answer, TimePoint deadline) {
+                                           size_t max_answer, TimePoint deadline,
+                                           std::span<const std::string_view> wanted) {
   FetchAnswer answer;
   bool have_head = false;
   for (;;) {
@@ -108,6 +109,10 @@ Task<NetResult<FetchAnswer>> ReceiveAnswer(ClientConnection& connection, bool to
       have_head = *parsed;
       if (have_head) {
         answer.status = connection.head().status;
+        for (const std::string_view name : wanted) {
+          const Header* const header = connection.head().headers.Find(name);
+          answer.headers.emplace_back(header == nullptr ? std::string_view() : header->value);
+        }
         connection.in().Consume(connection.head_size());
       }
     }

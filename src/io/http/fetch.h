@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,13 @@ struct FetchRequest {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string_view body;
   size_t max_answer = 4 << 20;
+  std::span<const std::string_view> wanted = {};  // headers of the answer that are kept
 };
 
 struct FetchAnswer {
   int status = 0;
   std::string body;
+  std::vector<std::string> headers = {};  // values of those wanted, in that order; empty: missing
 };
 
 // Uses a new connection and closes it afterwards.
@@ -73,7 +76,8 @@ class Caller {
 
 // The complete answer to a request that has been sent on the connection after BeginAnswer().
 Task<NetResult<FetchAnswer>> ReceiveAnswer(ClientConnection& connection, bool to_head_request,
-                                           size_t max_answer, TimePoint deadline);
+                                           size_t max_answer, TimePoint deadline,
+                                           std::span<const std::string_view> wanted = {});
 
 // The request line and the headers that every request needs, without the final blank line.
 void AppendRequestHead(std::string& out, std::string_view method, const Url& url,

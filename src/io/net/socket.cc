@@ -207,6 +207,17 @@ bool Socket::quiet() const {
   return ::recv(fd_, &next, 1, MSG_PEEK) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
+void Socket::ProbeWhenIdle() {
+  const int on = 1;
+  const int idle = 30;  // seconds, as is the next
+  const int between = 10;
+  const int unanswered = 3;
+  setsockopt(fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof(between));
+  setsockopt(fd_, IPPROTO_TCP, TCP_KEEPCNT, &unanswered, sizeof(unanswered));
+}
+
 void Socket::ResetOnClose() {
   reset_ = true;
   const linger abort{.l_onoff = 1, .l_linger = 0};

@@ -136,6 +136,9 @@ class Socket {
   // No input has arrived since the last read. An idle keep-alive connection must be quiet.
   bool quiet() const;
 
+  // For a connection that may be silent for long: the kernel asks the peer now and then whether it
+  // is still there, and waiting reads fail about a minute after it is not.
+  void ProbeWhenIdle();
   // Closing will reset the connection (RST), so that the peer cannot mistake a truncated answer for
   // a complete one.
   void ResetOnClose();

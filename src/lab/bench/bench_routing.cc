@@ -20,24 +20,26 @@ namespace fathom {
 namespace {
 
 constexpr std::string_view kUsage =
-    "usage: fathom bench routing TRACE [policies=round-robin,least-loaded,prefix-hash,\n"
+    "usage: fathom bench routing TRACE [policies=round-robin,least-loaded,prefix-hash,text,\n"
     "           approximate,kv,oracle]\n"
     "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [batch=8192]\n"
     "         [seqs=256] [arrivals=1] [requests=N] [delay-ms=0] [seed=1] [threads=2]\n"
     "         [queue=2] [scale=64] [credit=1] [temperature=0] [active-request=0]\n"
-    "         [belief-ms=1000] [ttl-s=120] [prefix-tokens=1024] [prefix-bound=1.25]\n"
+    "         [belief-ms=1000] [ttl-s=120] [text-ttl-s=120] [prefix-tokens=1024] "
+    "[prefix-bound=1.25]\n"
     "TRACE has a JSON object per line: timestamp (ms), input_length, output_length, hash_ids (one\n"
     "per 512 tokens). `arrivals` times faster. Prints one JSON object.\n";
 
 struct Plan {
   ReplayOptions replay;
   std::string profile = "polynomial";
-  std::string policies = "round-robin,least-loaded,prefix-hash,approximate,kv,oracle";
+  std::string policies = "round-robin,least-loaded,prefix-hash,text,approximate,kv,oracle";
   uint64_t requests = 0;  // of the trace; 0: all
   uint32_t threads = 2;
-  double delay = 0;      // milliseconds
-  double belief = 1000;  // milliseconds
-  double ttl = 120;      // seconds
+  double delay = 0;       // milliseconds
+  double belief = 1000;   // milliseconds
+  double ttl = 120;       // seconds
+  double text_ttl = 120;  // seconds
   std::vector<ReplayPolicy> chosen;
 };
 
@@ -68,6 +70,7 @@ std::vector<BenchSetting> SettingsOf(Plan& plan) {
       {"active-request", &steering.weights.active_request, 0},
       {"belief-ms", &plan.belief, 0},
       {"ttl-s", &plan.ttl, 0},
+      {"text-ttl-s", &plan.text_ttl, 0},
       {"prefix-tokens", &steering.prefix_tokens},
       {"prefix-bound", &steering.prefix_bound, 1},
   };
@@ -80,6 +83,7 @@ Result<Plan> PlanOf(std::span<const std::string_view> words) {
   plan.replay.router.event_delay = Of(plan.delay / 1e3);
   plan.replay.router.steering.belief_outlives = Of(plan.belief / 1e3);
   plan.replay.router.steering.approximate_ttl = Of(plan.ttl);
+  plan.replay.router.steering.text_ttl = Of(plan.text_ttl);
   for (const std::string_view name : SplitAny(plan.policies, ",")) {
     const auto policy = ParseReplayPolicy(name);
     if (!policy) return Fail(Blame::kCaller, "no such policy '{}'", name);

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "lab/bench/bench_settings.h"
+#include "router/gateway/chat_fields.h"
 #include "router/gateway/request_fields.h"
 #include "text/model/language_model.h"
 #include "text/model/prefix_cache.h"
@@ -26,7 +27,8 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: fathom bench tokens MODEL_FOLDER [texts=FILE,...] [chats=FILE,...] [runs=3]\n"
     "         [block-size=16]\n"
-    "Files have a JSON value per line: texts, or bodies of chat requests in their order.\n";
+    "Files have a JSON value per line: texts, or bodies of requests of one conversation in their\n"
+    "order, for /v1/chat/completions, /v1/messages or /v1/responses.\n";
 
 struct Plan {
   std::string texts;
@@ -152,8 +154,9 @@ Result<Turns::Cost> Turns::Take(std::string_view body) {
   };
   TRY(const RequestFields fields, ReadRequestFields(body));
   end(kParse);
-  RenderedPrompt rendered =
-      model_.RenderChat({.messages = fields.parts.messages, .tools = fields.parts.tools}, {});
+  const auto api = LikelyApi(fields.parts);
+  if (!api) return Fail(Blame::kCaller, "a body has no prompt");
+  RenderedPrompt rendered = model_.RenderChat(ChatOf(PartsOf(fields.parts, *api)), {});
   if (rendered.inexact) return Fail(Blame::kCaller, "not rendered: {}", rendered.problem);
   end(kRender);
   PromptParts parts({model_.tokenizer(), cache_, model_.fingerprint(), kSecret},

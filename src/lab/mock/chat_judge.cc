@@ -82,8 +82,72 @@ void FieldJudge::Chat(const Place& place, std::string_view raw) {
   }
 }
 
+// SGLang tells blocks apart by their type, and knows what each must have.
+void FieldJudge::SglangContent(const Place& place, std::string_view raw) {
+  struct Kind {
+    std::string_view type;
+    std::array<std::string_view, 2> required;
+  };
+  static constexpr std::array<Kind, 8> kKinds = {{{"text", {"text"}},
+                                                  {"image", {}},
+                                                  {"tool_use", {"id", "name"}},
+                                                  {"tool_result", {}},
+                                                  {"tool_reference", {}},
+                                                  {"search_result", {}},
+                                                  {"thinking", {"thinking"}},
+                                                  {"redacted_thinking", {}}}};
+  static constexpr std::string_view kList =
+      "list[tagged-union[TextBlock,ImageBlock,ToolUseBlock,ToolResultBlock,ToolReferenceBlock,"
+      "SearchResultBlock,ThinkingBlock,RedactedThinkingBlock]]";
+  if (raw.starts_with('"')) return;
+  const size_t before = problems_.size();
+  const Place list = Below(place, std::string(kList));
+  if (List(list, raw)) {
+    JsonElements elements(raw);
+    for (size_t i = 0; const auto element = elements.Next(); ++i) {
+      const Place at = Below(list, fmt::format("{}", i));
+      const BodyMembers members = element->starts_with('{') ? MembersOf(*element) : BodyMembers();
+      const std::string_view type = MemberNamed(members, "type");
+      if (!element->starts_with('{')) {
+        Record(at, *element);
+        continue;
+      }
+      if (type.empty()) {
+        Say("union_tag_not_found", at, "Unable to extract tag using discriminator 'type'",
+            *element);
+        continue;
+      }
+      const std::string name = JsonText(type).value_or("");
+      const auto* const kind = std::ranges::find(kKinds, name, &Kind::type);
+      if (kind == kKinds.end()) {
+        std::string expected;
+        for (const Kind& known : kKinds) {
+          expected += fmt::format("{}'{}'", expected.empty() ? "" : ", ", known.type);
+        }
+        Say("union_tag_invalid", at,
+            fmt::format("Input tag '{}' found using 'type' does not match any of the expected "
+                        "tags: {}",
+                        name, expected),
+            *element);
+        continue;
+      }
+      for (const std::string_view member : kind->required) {
+        if (member.empty() || !MemberNamed(members, member).empty()) continue;
+        Say("missing", Below(Below(at, name), std::string(member)), "Field required", *element);
+      }
+    }
+  }
+  if (problems_.size() == before) return;
+  problems_.insert(problems_.begin() + static_cast<ptrdiff_t>(before),
+                   {.type = "string_type",
+                    .place = Below(place, "str"),
+                    .message = "Input should be a valid string",
+                    .input = std::string(raw)});
+}
+
 // Blocks of a kind that the engine does not know; its other members are not looked at.
 void FieldJudge::DialogueContent(const Place& place, std::string_view raw) {
+  if (engine_ == MockedEngine::kSglang) return SglangContent(place, raw);
   static constexpr std::array<std::string_view, 9> kBlocks = {
       "text",           "image",    "tool_use",          "tool_result",
       "tool_reference", "thinking", "redacted_thinking", "tool_addition",

@@ -228,6 +228,10 @@ MockRoute RouteOf(MockedEngine engine, std::string_view path) {
   if (sglang && (path == "/v1/tokenize" || path == "/v1/detokenize")) path.remove_prefix(3);
   const bool has_tokens = engine != MockedEngine::kTrtllm;
   if (path == "/detokenize" && has_tokens) return MockRoute::kDetokenize;
+  if (path == "/generate" && sglang) return MockRoute::kGenerate;
+  if (path == "/inference/v1/generate" && engine == MockedEngine::kVllm) {
+    return MockRoute::kGenerate;
+  }
   for (const NamedRoute& known : kRoutes) {
     if (known.path != path) continue;
     return known.route == MockRoute::kTokenize && !has_tokens ? MockRoute::kOther : known.route;
@@ -253,12 +257,23 @@ Answer RefusalAnswer(MockedEngine engine, MockRoute route, const Refusal& refusa
                                                     : "invalid_request_error",
                                       refusal.message)};
       }
+      if (route == MockRoute::kGenerate) {
+        JsonWriter w;
+        w.BeginObject().Key("error").BeginObject().Key("message").String(refusal.message);
+        w.EndObject().EndObject();
+        return {.status = status, .body = w.Take()};
+      }
       if (route == MockRoute::kResponses) {
         return {.status = status,
                 .body = ErrorBody(refusal.message, "invalid_request_error", refusal.param, status)};
       }
       return {.status = status, .body = FlatBody(refusal.type, refusal.message, status, false)};
     case MockedEngine::kTrtllm:
+      if (IsMessages(route)) {
+        return {.status = status,
+                .body = AnthropicBody(status >= 500 ? "api_error" : "invalid_request_error",
+                                      refusal.message)};
+      }
       break;
   }
   return {.status = status, .body = FlatBody(refusal.type, refusal.message, status, true)};
@@ -271,6 +286,11 @@ Answer FormAnswer(MockedEngine engine, MockRoute route, const std::vector<FieldP
     case MockedEngine::kSglang:
       return SglangForm(route, problems);
     case MockedEngine::kTrtllm:
+      if (IsMessages(route)) {
+        return {
+            .status = 400,
+            .body = AnthropicBody("invalid_request_error", PythonForm(route, problems, nullptr))};
+      }
       break;
   }
   JsonWriter w;

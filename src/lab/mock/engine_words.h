@@ -23,6 +23,7 @@ enum class MockRoute : uint8_t {
   kMessages,
   kCountTokens,
   kEmbeddings,
+  kGenerate,  // SGLang's /generate, or vLLM's /inference/v1/generate
   kTokenize,
   kDetokenize,
 };

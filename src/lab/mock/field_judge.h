@@ -59,6 +59,7 @@ class FieldJudge {
   void ChatMessage(const Place& place, std::string_view raw);
   void Dialogue(const Place& place, std::string_view raw);
   void DialogueContent(const Place& place, std::string_view raw);
+  void SglangContent(const Place& place, std::string_view raw);
   void Tools(const Place& place, std::string_view raw);
   void Schemas(const Place& place, std::string_view raw);
   void Stream(const Place& place, std::string_view raw);

@@ -50,6 +50,10 @@ constexpr std::string_view kVllmMessages =
     "ec_transfer_params:o? vllm_xargs:o? chat_template_kwargs:o?";
 constexpr std::string_view kCountTokens =
     "model:n! messages:d! system:P? tool_choice:m? tools:K? chat_template_kwargs:o?";
+constexpr std::string_view kVllmGenerate =
+    "request_id:t token_ids:T! features:m? content_parts:l? sampling_params:m! model:t? "
+    "return_token_ids:b? stream:b? stream_options:u? cache_salt:t? priority:w "
+    "kv_transfer_params:o? ec_transfer_params:o?";
 constexpr std::string_view kVllmDetokenize = "model:t? tokens:T!";
 
 constexpr std::string_view kSglangCompletions =
@@ -75,6 +79,9 @@ constexpr std::string_view kSglangResponses =
     "background:b? input:q! instructions:t? max_output_tokens:i? max_tool_calls:i? model:t? "
     "parallel_tool_calls:b? previous_response_id:t? store:b? stream:b? temperature:f? tools:l "
     "top_p:f? user:t?";
+constexpr std::string_view kSglangGenerate =
+    "stream:b rid:a return_logprob:a lora_path:a session_params:a priority:i? "
+    "data_parallel_rank:i?";
 constexpr std::string_view kSglangTokenize =
     "model:t prompt:s? messages:c? tools:k? continue_final_message:b chat_template_kwargs:o? "
     "add_special_tokens:b add_generation_prompt:b?";
@@ -100,6 +107,10 @@ constexpr std::string_view kTrtllmChat =
     "reasoning_effort:a thinking:m? add_generation_prompt:b documents:l? chat_template:t? "
     "chat_template_kwargs:o? injected_chat_template_kwargs:l? media_io_kwargs:o? agent_hierarchy:a "
     "mm_processor_kwargs:o?";
+
+constexpr std::string_view kTrtllmMessages =
+    "model:t! messages:d! max_tokens:i! metadata:o? stop_sequences:L? stream:b? system:P? "
+    "temperature:f? tool_choice:m? tools:l? top_k:i? top_p:f? thinking:m?";
 
 FieldForm FormOfLetter(char letter) {
   static constexpr std::string_view kLetters = "atiwfbomlITsPpqcdkKun+";
@@ -128,6 +139,7 @@ const FieldRules& VllmRules(MockRoute route) {
   static const FieldRules messages({kVllmMessages}, true);
   static const FieldRules count({kCountTokens}, true);
   static const FieldRules detokenize({kVllmDetokenize}, true);
+  static const FieldRules generate({kVllmGenerate}, true);
   switch (route) {
     case MockRoute::kCompletions:
       return completions;
@@ -141,6 +153,8 @@ const FieldRules& VllmRules(MockRoute route) {
       return count;
     case MockRoute::kDetokenize:
       return detokenize;
+    case MockRoute::kGenerate:
+      return generate;
     case MockRoute::kTokenize:
     case MockRoute::kEmbeddings:
     case MockRoute::kOther:
@@ -156,6 +170,7 @@ const FieldRules& SglangRules(MockRoute route) {
   static const FieldRules messages({kSglangMessages}, true);
   static const FieldRules count({kCountTokens}, true);
   static const FieldRules tokenize({kSglangTokenize}, true);
+  static const FieldRules generate({kSglangGenerate}, true);
   static const FieldRules detokenize({kSglangDetokenize}, true);
   switch (route) {
     case MockRoute::kCompletions:
@@ -172,6 +187,8 @@ const FieldRules& SglangRules(MockRoute route) {
       return tokenize;
     case MockRoute::kDetokenize:
       return detokenize;
+    case MockRoute::kGenerate:
+      return generate;
     case MockRoute::kEmbeddings:
     case MockRoute::kOther:
       break;
@@ -182,8 +199,20 @@ const FieldRules& SglangRules(MockRoute route) {
 const FieldRules& TrtllmRules(MockRoute route) {
   static const FieldRules completions({kTrtllmCompletions, kTrtllmSampling}, false);
   static const FieldRules chat({kTrtllmChat, kTrtllmSampling}, false);
-  if (route == MockRoute::kCompletions) return completions;
-  return route == MockRoute::kChat ? chat : NoRules();
+  static const FieldRules messages({kTrtllmMessages}, true);
+  static const FieldRules count({kCountTokens}, true);
+  switch (route) {
+    case MockRoute::kCompletions:
+      return completions;
+    case MockRoute::kChat:
+      return chat;
+    case MockRoute::kMessages:
+      return messages;
+    case MockRoute::kCountTokens:
+      return count;
+    default:
+      return NoRules();
+  }
 }
 
 }  // namespace

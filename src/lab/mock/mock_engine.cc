@@ -28,6 +28,9 @@ bool AsksForTokens(const RequestHead& head, std::string_view path) {
   return IsPost(head) && (path.ends_with("tokenize") || path.ends_with("/render"));
 }
 
+// The folder of what /v1/responses has answered.
+constexpr std::string_view kResponseFolder = "/v1/responses/";
+
 void Add(std::atomic<uint64_t>& n) { n.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
@@ -74,18 +77,27 @@ Task<void> MockEngine::Handle(ServerConnection& connection) {
   const RequestHead& head = connection.head();
   const std::string_view path = PathOf(head.target);
   if (AsksForTokens(head, path)) Add(counts_.tokenize_calls);
+  if (path.starts_with(kResponseFolder)) Add(counts_.response_calls);
   const bool probe = path == "/health_generate" && options_.engine != MockedEngine::kVllm;
-  auto serving = IsPost(head) && path.starts_with("/v1/") && !HasPostPage(path)
+  auto serving = IsPost(head) && IsInference(path) && !HasPostPage(path)
                      ? ServePost(connection, path)
                  : probe ? ServeProbe(connection)
                          : ServePage(connection, path);
   co_await serving;
 }
 
+// Not a page. Some routes do not begin with /v1/.
+bool MockEngine::IsInference(std::string_view path) const {
+  static constexpr std::string_view kBare[] = {"/score", "/rerank", "/classify", "/pooling"};
+  return path.starts_with("/v1/") || RouteOf(options_.engine, path) == MockRoute::kGenerate ||
+         std::ranges::find(kBare, path) != std::end(kBare);
+}
+
 // The only pages under /v1/ that are asked for with POST.
 bool MockEngine::HasPostPage(std::string_view path) const {
   const MockRoute route = RouteOf(options_.engine, path);
-  return route == MockRoute::kTokenize || route == MockRoute::kDetokenize;
+  return route == MockRoute::kTokenize || route == MockRoute::kDetokenize ||
+         path.starts_with(kResponseFolder);
 }
 
 // There is none, or it wants another method.

@@ -76,6 +76,7 @@ class MockEngine final : public HttpHandler {
   Answer ChangeFaults(std::string_view body);
   std::optional<Answer> FacePage(const PageRequest& request);
   std::optional<Answer> StoredResponse(const PageRequest& request) const;
+  bool IsInference(std::string_view path) const;
   bool HasPostPage(std::string_view path) const;
   Answer NoSuchPage(const PageRequest& request) const;
   Answer HealthPage() const;

@@ -139,6 +139,7 @@ struct MockCounts {
   std::atomic<uint64_t> chat_prompts{0};
   // Questions for tokens, or for the text of a prompt, on whatever path, answered or not.
   std::atomic<uint64_t> tokenize_calls{0};
+  std::atomic<uint64_t> response_calls{0};  // about responses that it may have
 };
 
 }  // namespace fathom

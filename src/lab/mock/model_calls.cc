@@ -1,4 +1,4 @@
-// What a mock engine does with POST /v1/*.
+// What a mock engine does with POST /v1/*, and with the other routes of inference.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "codec/json_scan.h"
+#include "lab/mock/generate_answer.h"
 #include "lab/mock/mock_engine.h"
 #include "lab/mock/pages.h"
 #include "lab/mock/prompt.h"
@@ -26,8 +27,9 @@ int64_t SecondsNow() {
 
 // What a model that generates text does not have, and other kinds of models do.
 bool IsEchoed(std::string_view path) {
-  static constexpr std::array<std::string_view, 6> kOthers = {
-      "/v1/score", "/v1/rerank", "/v1/classify", "/v1/pooling", "/v1/audio", "/v1/images"};
+  static constexpr std::array<std::string_view, 10> kOthers = {
+      "/v1/score",  "/v1/rerank", "/v1/classify", "/v1/pooling", "/v1/audio",
+      "/v1/images", "/score",     "/rerank",      "/classify",   "/pooling"};
   return std::ranges::any_of(kOthers, [&](std::string_view begin) {
     return path == begin || (path.starts_with(begin) && path[begin.size()] == '/');
   });
@@ -44,6 +46,8 @@ std::string_view IdPrefix(MockedEngine engine, MockRoute route) {
     case MockRoute::kMessages:
     case MockRoute::kCountTokens:
       return engine == MockedEngine::kVllm ? "chatcmpl-" : "msg_";
+    case MockRoute::kGenerate:
+      return engine == MockedEngine::kVllm ? "generate-tokens-" : "";
     case MockRoute::kResponses:
     case MockRoute::kTokenize:
     case MockRoute::kDetokenize:
@@ -51,6 +55,11 @@ std::string_view IdPrefix(MockedEngine engine, MockRoute route) {
       break;
   }
   return "resp_";
+}
+
+// Whether a prompt comes by this route that is no chat.
+bool HasPlainPrompt(MockRoute route) {
+  return route == MockRoute::kCompletions || route == MockRoute::kGenerate;
 }
 
 // In whose form a chat comes by this route; nothing if it is none.
@@ -198,7 +207,7 @@ Task<Outcome> MockEngine::Generate(Visit& visit) {
 // What has no tokens, or none of an engine's, needs no engine.
 bool MockEngine::Simulates(const Visit& visit) const {
   return simulated_ && !visit.aborted && !visit.request.answer_bytes &&
-         (visit.route == MockRoute::kCompletions || ApiOf(visit.route));
+         (HasPlainPrompt(visit.route) || ApiOf(visit.route));
 }
 
 std::optional<Answer> MockEngine::ReadForm(Visit& visit) const {
@@ -253,17 +262,39 @@ bool MockEngine::Recall(Visit& visit) const {
   return true;
 }
 
+// Only TensorRT-LLM can delete one, and it alone cannot cancel one.
 std::optional<Answer> MockEngine::StoredResponse(const PageRequest& request) const {
   constexpr std::string_view kFolder = "/v1/responses/";
-  if (request.method != "GET" || !request.path.starts_with(kFolder)) return std::nullopt;
-  const std::string_view id = request.path.substr(kFolder.size());
+  constexpr std::string_view kCancel = "/cancel";
+  if (!request.path.starts_with(kFolder)) return std::nullopt;
+  const bool trtllm = options_.engine == MockedEngine::kTrtllm;
+  std::string_view id = request.path.substr(kFolder.size());
+  const bool cancels = !trtllm && id.ends_with(kCancel);
+  if (cancels) id.remove_suffix(kCancel.size());
+  if (id.contains('/')) return std::nullopt;
+  const std::string_view allowed = cancels ? "POST" : trtllm ? "GET, DELETE" : "GET";
+  if (!allowed.contains(request.method)) return MethodNotAllowedAnswer(allowed);
   const auto found = options_.responses->Find(id);
-  return found ? JsonAnswer(200, found->page) : ResponseNotFound(options_.engine, id);
+  if (!found) return ResponseNotFound(options_.engine, id);
+  if (request.method == "DELETE") {
+    options_.responses->Remove(id);
+    return JsonAnswer(200, fmt::format(R"({{"id":"{}","object":"response","deleted":true}})", id));
+  }
+  if (cancels && options_.engine == MockedEngine::kVllm) {
+    return RefusalAnswer(options_.engine, MockRoute::kResponses,
+                         {.type = "invalid_request_error",
+                          .message = "Cannot cancel a synchronous response.",
+                          .param = "response_id"});
+  }
+  return JsonAnswer(200, found->page);
 }
 
 // Fills in what follows from the body.
 Result<void> MockEngine::Prepare(Visit& visit) {
   TRY(visit.request, ParseCompletionRequest(visit.members));
+  if (visit.route == MockRoute::kGenerate) {
+    TRY_VOID(TakeGenerateRequest(options_.engine, visit.members, visit.request));
+  }
   const RequestHead& head = visit.connection.head();
   const auto api = ApiOf(visit.route);
   visit.identity.chat = api.has_value();
@@ -289,7 +320,7 @@ Result<void> MockEngine::Prepare(Visit& visit) {
 
 Result<void> MockEngine::ReadPrompts(Visit& visit) {
   const bool chat = visit.identity.chat;
-  if (!chat && visit.route != MockRoute::kCompletions) return {};
+  if (!chat && !HasPlainPrompt(visit.route)) return {};
   const PromptForm form = FormOf(visit.request, chat, options_.engine);
   switch (form) {
     case PromptForm::kIds:
@@ -304,7 +335,8 @@ Result<void> MockEngine::ReadPrompts(Visit& visit) {
   }
   if (!Simulates(visit) && options_.language_model == nullptr) return {};
   TRY(visit.prompts, PromptsOf(visit.request, chat, options_));
-  if (form != PromptForm::kIds) {
+  // What it counts is what its /tokenize says.
+  if (form != PromptForm::kIds && visit.route != MockRoute::kCountTokens) {
     for (auto& prompt : visit.prompts) {
       Distort(prompt, options_.prompt_fault, options_.language_model.get());
     }

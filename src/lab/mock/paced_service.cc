@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "lab/mock/generate_answer.h"
 #include "lab/mock/pages.h"
 
 namespace fathom {
@@ -75,7 +76,7 @@ Task<Outcome> PacedService::AnswerWhole(Visit& visit) {
 }
 
 // In the API's shape; an Anthropic stream comes in one piece.
-Answer PacedService::WholeAnswer(const Visit& visit, std::string_view text) {
+Answer PacedService::WholeAnswer(const Visit& visit, std::string_view text) const {
   const CompletionRequest& request = visit.request;
   if (visit.route == MockRoute::kResponses) {
     return JsonAnswer(
@@ -89,6 +90,10 @@ Answer PacedService::WholeAnswer(const Visit& visit, std::string_view text) {
   if (visit.route == MockRoute::kMessages) {
     return JsonAnswer(
         200, MessagePage(visit.identity, request, text, visit.tokens, visit.finish_reason));
+  }
+  if (visit.route == MockRoute::kGenerate) {
+    return GeneratePage(options_.engine, visit.identity, request, text, visit.tokens,
+                        visit.finish_reason);
   }
   const AnswerEnvelope envelope =
       MakeEnvelope(visit.identity, visit.finish_reason, request.prompt_tokens, visit.tokens);

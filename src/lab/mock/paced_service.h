@@ -26,7 +26,7 @@ class PacedService {
   Task<Outcome> Serve(Visit& visit);
 
  private:
-  static Answer WholeAnswer(const Visit& visit, std::string_view text);
+  Answer WholeAnswer(const Visit& visit, std::string_view text) const;
   Task<Outcome> AnswerWhole(Visit& visit);
   Task<Outcome> AnswerAtLength(Visit& visit);
   Task<Outcome> AnswerStream(Visit& visit);

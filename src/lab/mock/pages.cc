@@ -102,6 +102,7 @@ std::string StatsPage(const MockCounts& counts, const EngineRanks* ranks,
   w.Key("text_prompts").Unsigned(load(counts.text_prompts));
   w.Key("chat_prompts").Unsigned(load(counts.chat_prompts));
   w.Key("tokenize_calls").Unsigned(load(counts.tokenize_calls));
+  w.Key("response_calls").Unsigned(load(counts.response_calls));
   const EngineCounters engine = ranks != nullptr ? ranks->Statistics().counters : EngineCounters();
   w.Key("prompt_tokens").Unsigned(engine.prompt_tokens);
   w.Key("cached_prompt_tokens").Unsigned(engine.cached_tokens);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "lab/mock/field_judge.h"
 #include "lab/mock/python_words.h"
 
 namespace fathom {
@@ -247,6 +248,40 @@ Checked CheckVllmChoices(const BodyMembers& members) {
   return std::nullopt;
 }
 
+// The tool of that name, among those of a request to /v1/messages.
+bool HasTool(std::string_view tools, std::string_view name) {
+  if (!tools.starts_with('[')) return false;
+  JsonElements elements(tools);
+  while (const auto element = elements.Next()) {
+    if (!element->starts_with('{')) continue;
+    if (JsonText(MemberNamed(MembersOf(*element), "name")).value_or("") == name) return true;
+  }
+  return false;
+}
+
+// What tool_choice demands of the tools.
+Checked CheckMessagesChoice(MockedEngine engine, const BodyMembers& members) {
+  const std::string_view choice = ValueNamed(members, "tool_choice");
+  if (!choice.starts_with('{')) return std::nullopt;
+  const BodyMembers chosen = MembersOf(choice);
+  const std::string_view tools = ValueNamed(members, "tools");
+  const std::string name = JsonText(MemberNamed(chosen, "name")).value_or("");
+  const std::string_view type = MemberNamed(chosen, "type");
+  if (type == "\"tool\"" && !HasTool(tools, name)) {
+    return Refuse(engine == MockedEngine::kVllm
+                      ? fmt::format("The tool with name '{}' is not found in the tools list.", name)
+                      : fmt::format("tool_choice references tool '{}' but it is not in the "
+                                    "forwarded tools list (server-side Anthropic tools cannot be "
+                                    "selected)",
+                                    name));
+  }
+  const bool none = tools.empty() || IsEmptyList(tools);
+  if (engine != MockedEngine::kSglang || type != "\"any\"" || !none) return std::nullopt;
+  return Refuse(
+      "tool_choice='any' requires at least one custom tool; all supplied tools were server-side "
+      "Anthropic built-ins which the OpenAI-compatible backend cannot invoke");
+}
+
 // Prompts and messages that are there and hold nothing.
 Checked CheckVllmContents(MockRoute route, const BodyMembers& members) {
   static constexpr std::string_view kNoMessage =
@@ -282,6 +317,9 @@ Checked CheckVllmLimits(MockRoute route, const BodyMembers& members, uint64_t lo
                   limit.name);
   }
   if (auto refused = CheckVllmContents(route, members)) return refused;
+  if (route == MockRoute::kMessages) {
+    if (auto refused = CheckMessagesChoice(MockedEngine::kVllm, members)) return refused;
+  }
   if (auto refused = CheckVllmChoices(members)) return refused;
   for (const Range& range : kVllmRanges) {
     if (auto refused = CheckRange(range, members)) return refused;
@@ -300,6 +338,9 @@ Checked CheckVllmLimits(MockRoute route, const BodyMembers& members, uint64_t lo
 // SGLang looks at contents first, and has another type for what its sampler refuses.
 Checked CheckSglangLimits(MockRoute route, const BodyMembers& members) {
   if (IsEmptyList(MemberNamed(members, "messages"))) return Refuse("Messages cannot be empty.");
+  if (route == MockRoute::kMessages) {
+    if (auto refused = CheckMessagesChoice(MockedEngine::kSglang, members)) return refused;
+  }
   const std::string_view prompt = MemberNamed(members, "prompt");
   if (route == MockRoute::kCompletions && (prompt == "\"\"" || IsEmptyList(prompt))) {
     return Refuse("Prompt cannot be empty");

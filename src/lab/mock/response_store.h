@@ -31,6 +31,14 @@ class ResponseStore {
     entries_.erase(order_.front());
     order_.pop_front();
   }
+  bool Remove(std::string_view id) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return false;
+    entries_.erase(found);
+    std::erase(order_, id);
+    return true;
+  }
   std::optional<Entry> Find(std::string_view id) const {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find(id);

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "lab/mock/answer_text.h"
+#include "lab/mock/generate_answer.h"
 #include "lab/mock/mock_tokenizer.h"
 
 namespace fathom {
@@ -196,6 +197,9 @@ AgentAnswer SimulatedService::AgentAnswerFor(const Call& call) const {
 }
 
 std::string SimulatedService::WholeBody(const Call& call) const {
+  if (call.visit.route == MockRoute::kGenerate) {
+    return GenerateAnswer(call.visit.identity, options_).Whole(call.choices, call.prompts);
+  }
   if (!IsAgents(call.visit.route)) return AnswerFor(call).Whole(call.choices, call.prompts);
   const Choice& choice = call.choices.front();
   return AgentAnswerFor(call).Whole(choice.text.said(), choice.finish_reason,
@@ -204,6 +208,7 @@ std::string SimulatedService::WholeBody(const Call& call) const {
 
 void SimulatedService::Remember(const Call& call) const {
   if (call.visit.route != MockRoute::kResponses) return;
+  if (MemberNamed(call.visit.members, "store") == "false") return;
   // The brackets go; the answer is one more item.
   std::string items = call.visit.conversation.substr(1, call.visit.conversation.size() - 2);
   items += R"(,{"type":"message","role":"assistant","content":)";
@@ -215,6 +220,10 @@ void SimulatedService::Remember(const Call& call) const {
 
 std::unique_ptr<StreamVoice> SimulatedService::VoiceFor(const Call& call) const {
   if (IsAgents(call.visit.route)) return std::make_unique<AgentVoice>(AgentAnswerFor(call));
+  if (call.visit.route == MockRoute::kGenerate) {
+    return std::make_unique<GenerateVoice>(GenerateAnswer(call.visit.identity, options_),
+                                           SendsUsage(call));
+  }
   const CompletionVoice::Habits habits{.chat = call.visit.identity.chat,
                                        .usage = SendsUsage(call),
                                        .usage_with_choices = options_.usage_with_choices};

@@ -140,6 +140,24 @@ TEST(Replay, LosesReuseWhenEventsAreLateAndBeliefsEndBeforeThem) {
   EXPECT_EQ(late.requests, trace.size());
 }
 
+// Without tokens and events: what was sent where, by text.
+TEST(Replay, AnswersByTextAboutAsSoonAsByGuessesAndNeverLaterThanByLoad) {
+  for (const auto& trace : {Busy(), Conversations(40, 8, std::chrono::seconds(1)),
+                            Conversations(5, 6, std::chrono::seconds(5))}) {
+    const ReplayReport text = Play(trace, ReplayPolicy::kText);
+    const ReplayReport guesses = Play(trace, ReplayPolicy::kApproximate);
+    const ReplayReport load = Play(trace, ReplayPolicy::kLeastLoaded);
+    EXPECT_LE(Quantile(text.first_token, 0.9), Quantile(load.first_token, 0.9));
+    EXPECT_LE(Quantile(text.first_token, 0.9), Quantile(guesses.first_token, 0.9) * 11 / 10);
+  }
+}
+
+TEST(Replay, ExpectsLessByTextThanByGuessesBecauseEnginesReportWhatTheyFound) {
+  const auto trace = Conversations(40, 8, std::chrono::seconds(1));
+  const ReplayReport text = Play(trace, ReplayPolicy::kText);
+  EXPECT_LT(text.missed_tokens, Play(trace, ReplayPolicy::kApproximate).missed_tokens);
+}
+
 // Four caches of 2,000 blocks, and conversations that fill them several times.
 TEST(Replay, ExpectsMoreThanIsThereWhereEvictionsAreNotKnown) {
   const auto trace = Conversations(40, 8, std::chrono::seconds(1));

@@ -9,7 +9,7 @@ namespace fathom {
 namespace {
 
 constexpr std::array<std::string_view, kReplayPolicies> kNames = {
-    "round-robin", "least-loaded", "prefix-hash", "approximate", "kv", "oracle"};
+    "round-robin", "least-loaded", "prefix-hash", "text", "approximate", "kv", "oracle"};
 constexpr size_t kIndexBytes = size_t{8} << 30;
 constexpr size_t kLostBytes = size_t{64} << 20;
 
@@ -21,6 +21,7 @@ RouterMode ModeOf(ReplayPolicy policy) {
       return RouterMode::kLeastLoaded;
     case ReplayPolicy::kPrefixHash:
       return RouterMode::kPrefixHash;
+    case ReplayPolicy::kText:
     case ReplayPolicy::kApproximate:
     case ReplayPolicy::kKv:
     case ReplayPolicy::kOracle:
@@ -33,6 +34,7 @@ SteeringOptions SteeringOf(const VirtualRouterOptions& options) {
   SteeringOptions steering = options.steering;
   steering.mode = ModeOf(options.policy);
   steering.events = options.policy != ReplayPolicy::kApproximate;
+  steering.by_text = options.policy == ReplayPolicy::kText;
   // What an oracle sees in a cache it need not believe. What is still being prefilled is in none.
   if (options.policy == ReplayPolicy::kOracle) steering.belief_outlives = Duration::zero();
   return steering;
@@ -139,8 +141,11 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByLoad() {
 
 std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const TokenId> tokens,
                                                                  size_t queued, TimePoint now) {
+  // A text in which every token has four bytes: its values are the tokens.
+  const bool by_text = options_.policy == ReplayPolicy::kText;
   const RouteQuestion question{.tokens = tokens,
                                .seed = kKeySeed,
+                               .by_text = by_text,
                                .prompt_tokens = static_cast<uint32_t>(tokens.size()),
                                .queued = queued,
                                .weights = options_.steering.weights};
@@ -152,6 +157,11 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const
               .expected = choice.decision->price().reused,
               .booked = std::make_unique<Reservation>(steering_, choice, question,
                                                       Reservation::Answer::kStreamed, now)};
+  if (by_text) {
+    visit.claim = std::make_unique<TextClaim>(*world_.texts, choice, tokens.size(), true);
+    visit.text.assign(tokens.begin(), tokens.end());
+    visit.prompt_tokens = tokens.size();
+  }
   if (trust_) {
     const Testimony::About about{.fleet = *fleet_, .exact = true, .comparable = true};
     visit.testimony =
@@ -163,6 +173,7 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const
 void VirtualRouter::FirstByte(Visit& visit, TimePoint now) {
   if (visit.booked) visit.booked->FirstByte(now);
   if (visit.testimony) visit.testimony->FirstByte(now);
+  if (visit.claim) visit.claim->FirstByte(std::exchange(visit.text, {}), kKeySeed, now);
 }
 
 void VirtualRouter::End(Visit& visit, std::optional<uint32_t> cached, TimePoint now) {
@@ -170,7 +181,9 @@ void VirtualRouter::End(Visit& visit, std::optional<uint32_t> cached, TimePoint 
   if (visit.booked) visit.booked->Release(now);
   if (visit.testimony) visit.testimony->End(cached, now);
   visit.booked.reset();
+  if (visit.claim) visit.claim->End(visit.prompt_tokens, cached);
   visit.testimony.reset();
+  visit.claim.reset();
 }
 
 void VirtualRouter::LookAtTrust(TimePoint now) {

@@ -19,6 +19,7 @@
 #include "router/routing/reservation.h"
 #include "router/routing/steering.h"
 #include "router/routing/testimony.h"
+#include "router/routing/text_claim.h"
 
 namespace fathom {
 
@@ -26,11 +27,12 @@ enum class ReplayPolicy : uint8_t {
   kRoundRobin,
   kLeastLoaded,
   kPrefixHash,
+  kText,         // kv without events and tokens: by the texts that it sent
   kApproximate,  // kv without events
   kKv,
   kOracle,  // kv that asks the engines' caches themselves
 };
-constexpr size_t kReplayPolicies = 6;
+constexpr size_t kReplayPolicies = 7;
 
 std::optional<ReplayPolicy> ParseReplayPolicy(std::string_view name);
 std::string_view Name(ReplayPolicy policy);
@@ -56,6 +58,9 @@ class VirtualRouter {
     double expected = 0;                   // tokens that need not be prefilled there
     std::unique_ptr<Reservation> booked;   // null: the policy keeps no books
     std::unique_ptr<Testimony> testimony;  // null: nobody listens
+    std::unique_ptr<TextClaim> claim;      // null: tokens are known
+    std::vector<TokenId> text;             // until the first byte
+    uint64_t prompt_tokens = 0;
   };
   // `queued` others wait for room. Nothing: no engine has any, wait.
   std::optional<Visit> Route(std::span<const TokenId> tokens, size_t queued, TimePoint now);

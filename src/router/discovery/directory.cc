@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "codec/event_endpoint.h"
 #include "io/net/address.h"
@@ -18,23 +20,23 @@ Result<void> CheckEvents(std::string_view key, const std::optional<std::string>&
   return {};
 }
 
-// Opening a pipe or a device would block the loop. A file that is missing is reported where it is
-// read.
+// Opening a pipe or a device would block the loop, and so would reading a file of any size.
 Result<void> CheckFile(const std::string& path) {
+  constexpr off_t kLargest = 4 << 20;
   struct stat status{};
-  if (path.empty() || ::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode)) return {};
-  return Fail(Blame::kCaller, "ca_file {} is not a regular file", path);
+  if (path.empty()) return {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return Fail(Blame::kCaller, "ca_file {}: {}", path, std::strerror(errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Fail(Blame::kCaller, "ca_file {} is not a regular file", path);
+  }
+  if (status.st_size <= kLargest) return {};
+  return Fail(Blame::kCaller, "ca_file {} has {} bytes; certificates have at most {}", path,
+              status.st_size, kLargest);
 }
 
 }  // namespace
-
-WorkerPlan WorkerPlan::At(const std::string& address) const {
-  WorkerPlan plan = *this;
-  plan.endpoint.name = endpoint.url.host;
-  plan.endpoint.url.host = address;
-  plan.spec.url = plan.endpoint.url.ToString();
-  return plan;
-}
 
 Result<WorkerPlan> Directory::Plan(const WorkerRequest& request) const {
   TRY(Url url, Url::Parse(request.url));
@@ -47,7 +49,9 @@ Result<WorkerPlan> Directory::Plan(const WorkerRequest& request) const {
   }
   WorkerSpec spec;
   spec.url = url.ToString();
-  spec.host_header = url.HostHeader();
+  Url called = url;
+  if (!request.host_name.empty()) called.host = request.host_name;
+  spec.host_header = called.HostHeader();
   spec.base_path = url.path;
   spec.ca_file = request.ca_file;
   spec.api_key_env = request.api_key_env;
@@ -62,11 +66,11 @@ Result<WorkerPlan> Directory::Plan(const WorkerRequest& request) const {
   spec.api_key = *std::move(key);
   std::shared_ptr<const TlsClientContext> tls;
   if (url.tls()) {
-    TRY(tls, TlsClientContext::Create(request.ca_file));
+    TRY(tls, authorities_.Of(request.ca_file));
   } else if (!request.ca_file.empty()) {
     return Fail(Blame::kCaller, "worker {}: ca_file is for https:// workers", spec.url);
   }
-  return WorkerPlan{std::move(spec), Endpoint{std::move(url), std::move(tls)}};
+  return WorkerPlan{std::move(spec), Endpoint{std::move(url), std::move(tls), request.host_name}};
 }
 
 // Whether a variable that is not listed exists must not show.

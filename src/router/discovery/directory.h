@@ -1,9 +1,10 @@
-// Adds workers to the fleet and removes them: from a list, a file, a DNS name or an admin call.
+// Adds workers to the fleet and removes them.
 //
 // Threads  All functions from any thread. Probes run on the control loop.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "io/http/client_connection.h"
+#include "router/discovery/authority_shelf.h"
 #include "router/discovery/load_watch.h"
 #include "router/discovery/prober.h"
 #include "router/fleet/block_sizes.h"
@@ -32,6 +34,9 @@ struct WorkerRequest {
   std::optional<std::string> kv_events_topic;
   std::string api_key_env;
   std::string ca_file;
+  std::string host_name;  // for Host and certificates, if the URL has an address
+  std::string role;       // prefill, decode, both
+  std::map<std::string, std::string> labels;
   From from = From::kOutside;
 
   friend bool operator==(const WorkerRequest&, const WorkerRequest&) = default;
@@ -41,9 +46,6 @@ struct WorkerRequest {
 struct WorkerPlan {
   WorkerSpec spec;
   Endpoint endpoint;
-
-  // The worker at one address of its host. URL and id contain the address; Host stays the name.
-  WorkerPlan At(const std::string& address) const;
 };
 
 class Directory {
@@ -72,6 +74,8 @@ class Directory {
   Result<std::shared_ptr<Worker>> Join(const WorkerRequest& request);
   bool Leave(WorkerId id, std::string_view cause = "removed by an operator");
 
+  void Describe(WorkerId id, WorkerOrigin origin) { fleet_.SetOrigin(id, std::move(origin)); }
+
   // How to reach a worker; null once it has left.
   std::shared_ptr<const Endpoint> Find(WorkerId id) const;
 
@@ -87,6 +91,7 @@ class Directory {
   Log& log_;
   mutable std::mutex mutex_;  // held for a whole join or leave
   std::unordered_map<WorkerId, std::shared_ptr<const Endpoint>> endpoints_;  // guarded by mutex_
+  mutable AuthorityShelf authorities_;
 };
 
 }  // namespace fathom

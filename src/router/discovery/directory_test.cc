@@ -165,11 +165,12 @@ TEST_F(DirectoryTest, WantsAnAuthorityForHttpsWorkersOnlyAndOneThatExists) {
 
 TEST_F(DirectoryTest, PlansAWorkerAtAnAddressOfItsHost) {
   WorkerRequest request;
-  request.url = "https://w:8443/base";
+  request.url = "https://[fd00::1]:8443/base";
+  request.host_name = "w";
   const auto plan = directory_.Plan(request);
   ASSERT_TRUE(plan) << plan.error().what;
   EXPECT_TRUE(fleet_.Current()->members().empty()) << "a plan is not a worker";
-  const auto worker = directory_.Join(plan->At("fd00::1"));
+  const auto worker = directory_.Join(*plan);
   ASSERT_TRUE(worker);
   EXPECT_EQ((*worker)->spec().url, "https://[fd00::1]:8443/base");
   EXPECT_EQ((*worker)->spec().host_header, "w:8443");
@@ -177,6 +178,8 @@ TEST_F(DirectoryTest, PlansAWorkerAtAnAddressOfItsHost) {
   EXPECT_EQ(endpoint->url.host, "fd00::1");
   EXPECT_EQ(endpoint->Called().ToString(), "https://w:8443/base");
   EXPECT_EQ(endpoint->tls, plan->endpoint.tls);
+  request.url = "https://[fd00::2]:8443/base";
+  EXPECT_EQ(directory_.Plan(request)->endpoint.tls, plan->endpoint.tls) << "read once for both";
 }
 
 TEST_F(DirectoryTest, LetsAWorkerGoOnceAndComeBack) {

@@ -55,7 +55,7 @@ void LoadWatch::Forget(WorkerId id) {
 
 bool LoadWatch::Ready(Subject& subject) {
   const Member* const member = fleet_.Get()->Find(subject.worker->id());
-  if (member == nullptr || !Answers(member->state)) return false;
+  if (member == nullptr || !Answers(member->checked)) return false;
   // A worker may have been away for less time than the pause between two looks.
   if (std::exchange(subject.life, member->lives) != member->lives) Begin(subject);
   return true;

@@ -24,6 +24,8 @@ struct Prober::Patient {
   bool forgotten = false;
   bool doubted = false;           // its next success is followed by an interview
   WakeableWait* pause = nullptr;  // while it waits for the next check
+  bool held = false;              // until it has been examined
+  WakeableWait* hold = nullptr;   // the bound of that
 };
 
 Fleet::ModelReport ReadModels(int status, std::string_view body) {
@@ -97,6 +99,7 @@ void Prober::Watch(std::shared_ptr<Worker> worker, std::shared_ptr<const Endpoin
   auto patient = std::make_shared<Patient>(*this, std::move(worker), std::move(endpoint));
   loop_.Post([this, patient = std::move(patient)] {
     patients_[patient->worker->id()] = patient;
+    fleet_.Release(patient->worker->id());  // one that has left may have been held
     Spawn(WatchForever(patient));
   });
 }
@@ -105,8 +108,11 @@ void Prober::Forget(WorkerId id) {
   loop_.Post([this, id] {
     const auto found = patients_.find(id);
     if (found == patients_.end()) return;
-    found->second->forgotten = true;
+    const std::shared_ptr<Patient> left = found->second;
+    left->forgotten = true;
     patients_.erase(found);
+    if (left->hold != nullptr) left->hold->WakeNow();
+    if (check_ != nullptr) check_->Forget(id);
   });
 }
 
@@ -116,12 +122,19 @@ Task<void> Prober::WatchForever(std::shared_ptr<Patient> patient) {
     const auto checked = co_await checking;
     if (patient->forgotten) co_return;
     if (checked) {
-      const bool came = !patient->routable || std::exchange(patient->doubted, false);
+      const bool doubted = std::exchange(patient->doubted, false);
+      const bool came = !patient->routable || doubted;
+      if (came) Hold(patient);
       Succeeded(*patient);
       if (came && sizes_ != nullptr) {
         auto asking = AskWhatItCan(*patient);
         co_await asking;
         if (patient->forgotten) co_return;
+      }
+      if (came) {
+        Examine(patient);
+      } else if (check_ != nullptr) {
+        check_->Repeat(patient->worker);
       }
     } else if (checked.error().cause != NetCause::kNoResources) {  // else nothing was learned of it
       Failed(*patient, checked.error());
@@ -134,6 +147,30 @@ Task<void> Prober::WatchForever(std::shared_ptr<Patient> patient) {
     co_await wait;
     patient->pause = nullptr;
   }
+}
+
+// Before it is reported as healthy: from then on it may get requests.
+void Prober::Hold(const std::shared_ptr<Patient>& patient) {
+  if (check_ == nullptr || !check_->Concerns(*patient->worker)) return;
+  fleet_.Hold(patient->worker->id());
+  patient->held = true;
+}
+
+Task<void> Prober::ReleaseInTime(std::shared_ptr<Patient> patient) {
+  WakeableWait wait(loop_, loop_.now() + AdmissionCheck::kHeldAtMost);
+  patient->hold = &wait;
+  co_await wait;
+  patient->hold = nullptr;
+  patient->held = false;
+  if (!patient->forgotten) fleet_.Release(patient->worker->id());
+}
+
+void Prober::Examine(const std::shared_ptr<Patient>& patient) {
+  if (check_ == nullptr) return;
+  if (patient->held && patient->hold == nullptr) Spawn(ReleaseInTime(patient));
+  check_->Begin(patient->worker, [patient] {
+    if (patient->hold != nullptr) patient->hold->WakeNow();
+  });
 }
 
 Task<NetResult<void>> Prober::Check(Patient& patient) {

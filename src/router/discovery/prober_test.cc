@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -70,6 +71,23 @@ TEST(ReadModels, NamesAModelOnceThatIsListedTwice) {
 }
 
 // A worker whose answers the test changes while it is being probed.
+// Used on the loop, except for the counts.
+struct SlowCheck : AdmissionCheck {
+  bool Concerns(const Worker&) const override { return concerns; }
+  void Begin(const std::shared_ptr<Worker>&, std::function<void()> ended) override {
+    done = std::move(ended);
+    ++begun;
+  }
+  void Repeat(const std::shared_ptr<Worker>&) override { ++repeated; }
+  void Forget(WorkerId) override { ++forgotten; }
+
+  std::atomic<bool> concerns = true;
+  std::function<void()> done;
+  std::atomic<int> begun = 0;
+  std::atomic<int> repeated = 0;
+  std::atomic<int> forgotten = 0;
+};
+
 class ProberTest : public testing::Test {
  protected:
   ProberTest() {
@@ -88,6 +106,7 @@ class ProberTest : public testing::Test {
   void Join(WorkerRequest request = {}) {
     server_ = std::make_unique<ScriptedServer>([this](RawSocket& socket) { Answer(socket); });
     prober_ = std::make_unique<Prober>(thread_.loop(), resolver_, fleet_, options_, log_);
+    prober_->SetCheck(check_);
     const auto environment = [](const std::string&) { return std::string("secret"); };
     directory_ = std::make_unique<Directory>(fleet_, *prober_, environment, log_);
     request.url = server_->url();
@@ -137,6 +156,8 @@ class ProberTest : public testing::Test {
   std::string last_health_request_;
   std::string last_models_request_;
   std::unique_ptr<ScriptedServer> server_;
+  SlowCheck slow_check_;
+  AdmissionCheck* check_ = nullptr;
   std::unique_ptr<Prober> prober_;
   std::unique_ptr<Directory> directory_;
   WorkerId id_;
@@ -147,6 +168,42 @@ TEST_F(ProberTest, MakesAWorkerReadyOnceItIsWellAndHasSaidWhatItServes) {
   ASSERT_TRUE(Becomes(WorkerState::kReady));
   EXPECT_THAT(Get().models, ElementsAre("m"));
   EXPECT_THAT(Get().model_cards, ElementsAre(R"({"id":"m"})"));
+}
+
+TEST_F(ProberTest, HoldsAWorkerUntilItsCheckIsDone) {
+  SlowCheck& check = slow_check_;
+  check_ = &check;
+  Join();
+  // Some health checks later it is still held.
+  ASSERT_TRUE(fathom::Becomes([&] { return check.repeated > 2; }));
+  EXPECT_EQ(check.begun, 1);
+  EXPECT_EQ(Get().state, WorkerState::kProbing);
+  thread_.Call([&] { check.done(); });
+  EXPECT_EQ(Get().state, WorkerState::kReady);
+  SetHealth(Of(500));
+  ASSERT_TRUE(Becomes(WorkerState::kUnhealthy));
+  SetHealth(Of(200));
+  ASSERT_TRUE(fathom::Becomes([&] { return check.begun == 2; })) << "it may be another process";
+  EXPECT_EQ(Get().state, WorkerState::kProbing);
+  directory_->Leave(id_);
+  EXPECT_TRUE(fathom::Becomes([&] { return check.forgotten == 1; }));
+}
+
+TEST_F(ProberTest, HoldsAWorkerNoLongerThanTheBound) {
+  SlowCheck& check = slow_check_;
+  check_ = &check;
+  Join();
+  ASSERT_TRUE(fathom::Becomes([&] { return check.begun == 1; }));
+  EXPECT_TRUE(Becomes(WorkerState::kReady)) << "though its check never ends";
+}
+
+TEST_F(ProberTest, HoldsNoWorkerThatTheCheckDoesNotConcern) {
+  SlowCheck& check = slow_check_;
+  check.concerns = false;
+  check_ = &check;
+  Join();
+  ASSERT_TRUE(fathom::Becomes([&] { return check.begun == 1; }));
+  EXPECT_EQ(Get().state, WorkerState::kReady);
 }
 
 TEST_F(ProberTest, ReportsANewcomerThatIsIllAtOnceAndSeesItRecover) {

@@ -55,8 +55,8 @@ struct EventBatch {
   double timestamp = 0;          // unix seconds, by the engine's clock
   std::optional<uint32_t> rank;  // nullopt: the engine does not report it
   std::vector<CacheEvent> events;
-  uint64_t ignored = 0;       // events of an unknown kind, or without content
-  uint64_t malformed = 0;     // events that were left out because they are invalid
+  uint64_t ignored = 0;       // events without content
+  uint64_t malformed = 0;     // events that were left out: invalid, or of an unknown type
   std::string first_problem;  // of the malformed events: "event 3: BlockStored: block_size: ..."
 };
 

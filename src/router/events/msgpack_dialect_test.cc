@@ -405,16 +405,47 @@ TEST(MsgpackDialect, TakesHashesOfSixteenBytesAndOfText) {
   EXPECT_EQ(event.parent, 0xabcu);
 }
 
-TEST(MsgpackDialect, IgnoresWhatHasNothingInItOrIsNotKnown) {
+TEST(MsgpackDialect, IgnoresWhatHasNothingInIt) {
   const EventBatch batch =
       Decode(Batch({StoredMap({{"block_size", Int(0)}, {"token_ids", Array({})}}),
-                    StoredMap({{"token_ids", kNil}}), Array({Str("BlockMoved"), Int(1)}),
-                    Map({{"type", Str("Heartbeat")}, {"block_size", kNil}}),
-                    Array({Str("BlockRemoved"), Array({})}),
+                    StoredMap({{"token_ids", kNil}}), Array({Str("BlockRemoved"), Array({})}),
                     Array({Str("AllBlocksCleared"), Int(1)}), Array({Str("AllBlocksCleared")})}));
-  EXPECT_EQ(batch.ignored, 5u);
+  EXPECT_EQ(batch.ignored, 3u);
   EXPECT_EQ(batch.malformed, 0u);
   EXPECT_THAT(batch.events, ElementsAre(CacheEvent(ClearedEvent{}), CacheEvent(ClearedEvent{})));
+}
+
+// --- newer engines
+// ----------------------------------------------------------------------------
+
+TEST(MsgpackDialect, ReportsATypeThatIsNotKnownAndKeepsTheEventsAroundIt) {
+  const EventBatch batch =
+      Decode(Batch({StoredMap({}), Array({Str("BlockMoved"), Int(1)}),
+                    Map({{"type", Str("Heartbeat")}, {"block_size", kNil}}), StoredMap({})}));
+  EXPECT_EQ(batch.events.size(), 2u);
+  EXPECT_EQ(batch.malformed, 2u);
+  EXPECT_EQ(batch.ignored, 0u);
+  EXPECT_EQ(batch.first_problem, "event 1: the type 'BlockMoved' is not known");
+  const std::string endless(1000, 'x');
+  EXPECT_LT(Problem(Map({{"type", Str(endless)}})).size(), 120u);
+}
+
+// One that is renamed in the engine.
+TEST(MsgpackDialect, ReportsAFieldThatIsMissing) {
+  const auto without = [](std::string_view name) {
+    Pairs pairs = {{"type", Str("BlockStored")},
+                   {"block_hashes", Ints({1})},
+                   {"token_ids", Ints({5, 6})},
+                   {"block_size", Int(2)}};
+    std::erase_if(pairs, [&](const auto& pair) { return pair.first == name; });
+    return Problem(Map(pairs));
+  };
+  EXPECT_EQ(without("token_ids"), "event 0: BlockStored: has no token_ids");
+  EXPECT_EQ(without("block_size"), "event 0: BlockStored: has no block_size");
+  EXPECT_EQ(without("block_hashes"), "event 0: BlockStored: has no block_hashes");
+  EXPECT_EQ(Problem(Map({{"type", Str("BlockRemoved")}, {"hashes", Ints({1})}})),
+            "event 0: BlockRemoved: has no block_hashes");
+  EXPECT_EQ(Problem(Array({Str("BlockRemoved")})), "event 0: BlockRemoved: has no block_hashes");
 }
 
 // --- invalid input

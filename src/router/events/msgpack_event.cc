@@ -64,6 +64,15 @@ constexpr std::array kRemovedFields = {Field::kHashes, Field::kMedium, Field::kG
 
 constexpr uint32_t kAnyNumber = std::numeric_limits<uint32_t>::max();
 
+// An engine that renames a field would else look like one whose events have no blocks.
+template <size_t N>
+Result<> Demand(const std::array<bool, N>& present, std::initializer_list<Field> needed) {
+  for (const Field field : needed) {
+    if (!present[static_cast<size_t>(field)]) return Fail(Blame::kPeer, "has no {}", Name(field));
+  }
+  return {};
+}
+
 template <class T>
 Result<> Put(T& where, Result<T> value) {
   TRY(where, std::move(value));
@@ -94,6 +103,7 @@ class StoredDraft {
   Result<> AddKeysOfBlock(Field field, MsgpackReader& in, uint32_t block);
   void SortKeys();
 
+  std::array<bool, kFieldNames.size()> present_{};
   StoredEvent event_;
   EventTokens tokens_;
   std::string lora_id_;
@@ -103,6 +113,7 @@ class StoredDraft {
 };
 
 Result<> StoredDraft::Take(Field field, MsgpackReader& in) {
+  present_[static_cast<size_t>(field)] = true;
   switch (field) {
     case Field::kHashes:
       return Put(event_.hashes, TakeHashes(in));
@@ -166,6 +177,7 @@ Result<size_t> StoredDraft::CountBlocks() const {
 }
 
 Result<std::optional<StoredEvent>> StoredDraft::Finish() {
+  TRY_VOID(Demand(present_, {Field::kHashes, Field::kTokens, Field::kBlockSize}));
   // vLLM's CPU offload announces blocks without their tokens.
   if (event_.block_size == 0 || tokens_.positions == 0) return std::nullopt;
   TRY(const size_t blocks, CountBlocks());
@@ -232,6 +244,7 @@ void StoredDraft::SortKeys() {
 class RemovedDraft {
  public:
   Result<> Take(Field field, MsgpackReader& in) {
+    present_[static_cast<size_t>(field)] = true;
     if (field == Field::kHashes) return Put(event_.hashes, TakeHashes(in));
     if (field == Field::kMedium) return Put(event_.tier, TakeTier(in));
     if (field == Field::kGroup) return Put(event_.group, TakeNumber(in, kAnyNumber));
@@ -239,12 +252,14 @@ class RemovedDraft {
     return {};
   }
 
-  std::optional<RemovedEvent> Finish() {
+  Result<std::optional<RemovedEvent>> Finish() {
+    TRY_VOID(Demand(present_, {Field::kHashes}));
     if (event_.hashes.empty()) return std::nullopt;
     return std::move(event_);
   }
 
  private:
+  std::array<bool, kFieldNames.size()> present_{};
   RemovedEvent event_;
 };
 
@@ -299,9 +314,15 @@ Result<std::optional<CacheEvent>> TakeStored(const EventHead& head, MsgpackReade
 Result<std::optional<CacheEvent>> TakeRemoved(const EventHead& head, MsgpackReader& in) {
   RemovedDraft draft;
   TRY_VOID(TakeFields(head, kRemovedFields, in, draft));
-  std::optional<RemovedEvent> event = draft.Finish();
+  TRY(std::optional<RemovedEvent> event, draft.Finish());
   if (!event) return std::nullopt;
   return CacheEvent(*std::move(event));
+}
+
+// What a newer engine says in this way is not known, so it is reported and not just left out.
+std::unexpected<Error> UnknownType(std::string_view tag) {
+  constexpr size_t kShown = 64;
+  return Fail(Blame::kPeer, "the type '{}' is not known", tag.substr(0, kShown));
 }
 
 }  // namespace
@@ -310,7 +331,7 @@ Result<std::optional<CacheEvent>> TakeEvent(MsgpackReader& in) {
   TRY(const EventHead head, TakeHead(in));
   if (head.tag == "AllBlocksCleared") return CacheEvent(ClearedEvent{});
   const bool stored = head.tag == "BlockStored";
-  if (!stored && head.tag != "BlockRemoved") return std::nullopt;
+  if (!stored && head.tag != "BlockRemoved") return UnknownType(head.tag);
   auto event = stored ? TakeStored(head, in) : TakeRemoved(head, in);
   if (!event) return std::unexpected(std::move(event).error().In(head.tag));
   return event;

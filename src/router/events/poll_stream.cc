@@ -101,6 +101,7 @@ Task<void> PollStream::Run() {
 }
 
 Task<void> PollStream::Apply(std::string_view body) {
+  const uint64_t malformed_before = decoder_.counters().malformed;
   const auto events = decoder_.Decode(body);
   if (!events) {
     ranks_.begin()->second.feed->status().malformed_batches.Add(1);
@@ -124,8 +125,21 @@ Task<void> PollStream::Apply(std::string_view body) {
   }
   for (const auto& [number, rank] : ranks_) ProveExcess(number);
   FeedStatus& first = ranks_.begin()->second.feed->status();
-  first.malformed_events.Set(decoder_.counters().malformed);
-  first.ignored_events.Set(decoder_.counters().ignored);
+  const TrtllmDecoder::Counters& counters = decoder_.counters();
+  if (counters.malformed > malformed_before) ReportMalformed(counters.first_problem);
+  first.malformed_events.Set(counters.malformed);
+}
+
+// `problem` is that of the stream's first one.
+void PollStream::ReportMalformed(std::string_view problem) {
+  const auto before = malformed_lines_.Next(context_.loop.now());
+  if (!before) return;
+  context_.log.Warn("A malformed KV event was skipped",
+                    {{"worker_id", owner_.worker->id().value()},
+                     {"url", owner_.worker->spec().url},
+                     {"detail", problem},
+                     {"fix", "`fathom listen` shows what the engine sends"},
+                     {"similar_before", *before}});
 }
 
 // Before an event proves the block size, a held block that is larger than the operator's setting

@@ -49,6 +49,7 @@ class PollStream final : public Stream {
 
   Task<void> Apply(std::string_view body);
   void Apply(const PolledEvent& event);
+  void ReportMalformed(std::string_view problem);
   void SayLost(Rank& rank, uint32_t number, uint64_t lost);
   void ProveExcess(uint32_t number);
   Rank& RankOf(uint32_t number);

@@ -112,7 +112,11 @@ uint32_t RanksInMetrics(std::string_view metrics) {
 }
 
 Task<SourcePlan> FindSources(IntakeContext& context, const StreamOwner& owner) {
-  const WorkerSpec& spec = owner.worker->spec();
+  // Engines are set to publish at tcp://*:5557, and that is what operators copy into the entry.
+  WorkerSpec spec = owner.worker->spec();
+  for (auto* endpoint : {&spec.kv_events, &spec.kv_events_replay}) {
+    if (*endpoint) *endpoint = WithHost(**endpoint, owner.endpoint->url.host);
+  }
   SourcePlan plan;
   auto asking = AskEngine(context, owner);
   Report report = co_await asking;

@@ -99,8 +99,6 @@ void TrtllmDecoder::DecodeOne(const Json& json, Output& out) {
     Complain(fmt::format("event {}", event->id), read.error().what);
     event->data = TrtllmOther{};
     event->window = 0;
-  } else if (const auto* other = std::get_if<TrtllmOther>(&event->data); other && !other->known) {
-    ++counters_.ignored;
   }
   Rank& rank = ranks_[event->rank];
   Admit(rank, *std::move(event), out);

@@ -68,9 +68,8 @@ class TrtllmDecoder {
   static constexpr size_t kMaxRanks = 1024;
 
   struct Counters {
-    uint64_t ignored = 0;       // events of an unknown kind
     uint64_t other_window = 0;  // events of smaller windows
-    uint64_t malformed = 0;     // invalid events
+    uint64_t malformed = 0;     // invalid events, and those of an unknown type
     uint64_t partial = 0;       // blocks with fewer tokens than the block size
     uint64_t moved = 0;         // blocks whose cache level changed
     uint64_t dropped = 0;       // events lost because the block size stayed unknown

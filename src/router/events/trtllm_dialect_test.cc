@@ -325,7 +325,8 @@ TEST(TrtllmDialect, CountsEventsThatMakeNoSenseAndKeepsTheirNumbers) {
 TEST(TrtllmDialect, CountsKindsThatAreNotKnown) {
   TrtllmDecoder decoder = Taught();
   EXPECT_THAT(Decode(decoder, {{2, R"({"type":"defragmented"})"}}), ElementsAre(Said(2, {})));
-  EXPECT_EQ(decoder.counters().ignored, 1u);
+  EXPECT_EQ(decoder.counters().malformed, 1u);
+  EXPECT_EQ(decoder.counters().first_problem, "event 2: the type 'defragmented' is not known");
 }
 
 TEST(TrtllmDialect, LeavesOutAnEventWithoutNumber) {

@@ -165,8 +165,9 @@ Result<> ReadTrtllmData(const Json& json, TrtllmEvent& event) {
     TRY(event.data, ReadRemoved(data));
   } else if (*type == "updated") {
     return ReadUpdated(data, event);
-  } else {
-    event.data = TrtllmOther{.known = *type == "created"};
+  } else if (*type != "created") {
+    constexpr size_t kShown = 64;
+    return Fail(Blame::kPeer, "the type '{}' is not known", type->substr(0, kShown));
   }
   return {};
 }

@@ -34,11 +34,9 @@ struct TrtllmMoved {
   Tier to = Tier::kDevice;
 };
 
-// The pool's size and its window, without blocks. Also used for unknown kinds of events, and for
+// The pool's size and its window, without blocks. Also used for events that cannot be read, and for
 // changes of a block's priority.
-struct TrtllmOther {
-  bool known = true;
-};
+struct TrtllmOther {};
 
 struct TrtllmEvent {
   uint64_t id = 0;

@@ -15,6 +15,10 @@ std::string_view Name(WorkerState state) {
       return "unhealthy";
     case WorkerState::kExcluded:
       return "excluded";
+    case WorkerState::kUnready:
+      return "unready";
+    case WorkerState::kDraining:
+      return "draining";
   }
   return "unknown";
 }
@@ -52,6 +56,12 @@ std::optional<size_t> FleetSnapshot::Find(const Members& members, const Director
 const Member* FleetSnapshot::Find(WorkerId id) const {
   const auto position = Find(members_, *directory_, id);
   return position ? members_[*position].get() : nullptr;
+}
+
+std::string_view FleetSnapshot::NameServed(std::string_view model) const {
+  const auto& serving = Serving(model);
+  const bool named = !model.empty() || serving.empty() || serving.front()->models.empty();
+  return named ? model : std::string_view(serving.front()->models.front());
 }
 
 bool FleetSnapshot::MaySoonServe(std::string_view model) const {
@@ -97,23 +107,31 @@ bool Fleet::Remove(WorkerId id) {
   return true;
 }
 
+// The source's word comes first: what is about to end, or has not begun, is no fault of the fleet.
 // Health comes before membership: an unreachable worker is shown as unhealthy even if it is
 // refused.
 void Fleet::Show(const Standing& standing, Member& member) {
-  const bool answered = Answers(member.state);
+  const bool answered = Answers(member.checked);
   const bool well = standing.healthy;
+  member.held = well && standing.membership == Membership::kHeld;
   if (standing.asked && !well) {
-    member.state = WorkerState::kUnhealthy;
+    member.checked = WorkerState::kUnhealthy;
     member.cause = standing.illness;
   } else if (standing.membership == Membership::kRefused && well) {
-    member.state = WorkerState::kExcluded;
+    member.checked = WorkerState::kExcluded;
     member.cause = standing.refusal;
   } else {
-    const bool ready = well && standing.membership == Membership::kAdmitted;
-    member.state = ready ? WorkerState::kReady : WorkerState::kProbing;
+    const bool ready = well && standing.membership == Membership::kAdmitted && !standing.held;
+    member.checked = ready ? WorkerState::kReady : WorkerState::kProbing;
     member.cause.clear();
   }
-  if (!Answers(member.state) || answered) return;
+  member.state = member.checked;
+  if (const WorkerOrigin& origin = *member.origin; origin.says != SourceSays::kServe) {
+    const bool drains = origin.says == SourceSays::kDrain;
+    member.state = drains ? WorkerState::kDraining : WorkerState::kUnready;
+    member.cause = origin.because;
+  }
+  if (!Answers(member.checked) || answered) return;
   ++member.lives;
   member.worker->usage.Reset();
   member.worker->ranks.Recover();
@@ -150,6 +168,34 @@ void Fleet::SetMembership(WorkerId id, Membership membership, std::string cause)
   standing.membership = membership;
   standing.refusal = std::move(cause);
   Change(*position, [&](Member& member) { Show(standing, member); });
+}
+
+void Fleet::Hold(WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  const auto position = Find(id);
+  if (!position) return;
+  Standing& standing = standings_[id];
+  if (std::exchange(standing.held, true)) return;
+  Change(*position, [&](Member& member) { Show(standing, member); });
+}
+
+void Fleet::Release(WorkerId id) {
+  const std::lock_guard lock(mutex_);
+  const auto position = Find(id);
+  if (!position) return;
+  Standing& standing = standings_[id];
+  if (!std::exchange(standing.held, false)) return;
+  Change(*position, [&](Member& member) { Show(standing, member); });
+}
+
+void Fleet::SetOrigin(WorkerId id, WorkerOrigin origin) {
+  const std::lock_guard lock(mutex_);
+  const auto position = Find(id);
+  if (!position || *members_[*position]->origin == origin) return;
+  Change(*position, [&](Member& member) {
+    member.origin = std::make_shared<const WorkerOrigin>(std::move(origin));
+    Show(standings_[id], member);
+  });
 }
 
 void Fleet::SetModels(WorkerId id, ModelReport report) {

@@ -27,6 +27,7 @@
 #include "router/fleet/fleet_lists.h"
 #include "router/fleet/fleet_pulse.h"
 #include "router/fleet/worker.h"
+#include "router/fleet/worker_origin.h"
 
 namespace fathom {
 
@@ -35,6 +36,8 @@ enum class WorkerState : uint8_t {
   kReady,      // can be routed to
   kUnhealthy,  // fails its health checks
   kExcluded,   // is healthy, but not admitted
+  kUnready,    // its source says that it is not ready, or not yet
+  kDraining,   // its source says that it ends: requests in flight are completed
 };
 
 std::string_view Name(WorkerState state);
@@ -54,6 +57,10 @@ struct Member {
   bool reported = false;                     // it has reported its models at least once
   uint64_t lives = 0;   // times it became ready or excluded: each may be a new process
   uint64_t joined = 0;  // its turn among the members; each has its own
+  // What the router's own checks say, whatever the source says: one of the first four states.
+  WorkerState checked = WorkerState::kProbing;
+  bool held = false;  // it answers, and is not admitted yet: its block size has to be agreed on
+  std::shared_ptr<const WorkerOrigin> origin = WorkerOrigin::Unknown();
 
   // An empty name is any model's.
   bool Serves(std::string_view model) const {
@@ -85,6 +92,8 @@ class FleetSnapshot {
   bool IsAdapter(std::string_view model) const { return lists_.IsAdapter(model); }
   // The base model of an adapter; empty if the name is not an adapter.
   std::string_view BaseOf(std::string_view model) const { return lists_.BaseOf(model); }
+  // The model that answers a request which names none, as those to /generate: a worker's first.
+  std::string_view NameServed(std::string_view model) const;
   size_t routable() const { return lists_.routable().size(); }
   // Whether the first probe of a worker that might serve the model is pending.
   bool MaySoonServe(std::string_view model) const;
@@ -133,6 +142,10 @@ class Fleet {
   // Independent of health: a held worker is shown as probing, a refused one as excluded. The
   // default is admitted.
   void SetMembership(WorkerId id, Membership membership, std::string cause = "");
+  // A worker that is held is shown as probing, whatever its health and its membership are. Until
+  // Release(), which has no effect on others.
+  void Hold(WorkerId id);
+  void Release(WorkerId id);
   struct ModelReport {
     std::vector<std::string> models;
     std::vector<std::string> cards;
@@ -140,7 +153,8 @@ class Fleet {
     std::vector<std::string> adapters = {};
     std::map<std::string, std::string> bases = {};
   };
-  // Makes a new snapshot only if something has changed.
+  // Both make a new snapshot only if something has changed.
+  void SetOrigin(WorkerId id, WorkerOrigin origin);
   void SetModels(WorkerId id, ModelReport report);
 
   std::shared_ptr<const FleetSnapshot> Current() const;
@@ -154,6 +168,7 @@ class Fleet {
     std::string refusal;
     std::string illness;
     bool asked = false;  // a health check has completed, successfully or not
+    bool held = false;   // by Hold()
   };
   static void Show(const Standing& standing, Member& member);
 

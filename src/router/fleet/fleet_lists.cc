@@ -31,7 +31,8 @@ void Erase(List& list, const Member& member) {
 }
 
 bool IsBeingAsked(const Member& member) {
-  return member.state == WorkerState::kProbing && !member.reported;
+  return (member.state == WorkerState::kProbing || member.state == WorkerState::kUnready) &&
+         !member.reported;
 }
 
 }  // namespace

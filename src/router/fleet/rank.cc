@@ -22,6 +22,7 @@ Rank& RankTable::Make(uint32_t number) {
   if (!ranks_[number]) {
     ranks_[number] = std::make_unique<Rank>(number);
     if (board_) ranks_[number]->load.Stand(*board_, group_);
+    if (parity_) ranks_[number]->witness.Probed(parity_);
     slots_[number].rank.store(ranks_[number].get(), std::memory_order_release);
     end_.store(std::max(end_.load(std::memory_order_relaxed), number + 1),
                std::memory_order_release);
@@ -54,6 +55,14 @@ void RankTable::Recover() {
   const std::lock_guard lock(mutex_);
   for (const auto& rank : ranks_) {
     if (rank) rank->recoveries.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void RankTable::Probed(std::shared_ptr<const ParityReport> report) {
+  const std::lock_guard lock(mutex_);
+  parity_ = std::move(report);
+  for (const auto& rank : ranks_) {
+    if (rank) rank->witness.Probed(parity_);
   }
 }
 

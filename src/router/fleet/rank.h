@@ -17,6 +17,7 @@
 #include "router/fleet/rank_load.h"
 #include "router/fleet/rank_slowness.h"
 #include "router/fleet/rank_witness.h"
+#include "router/fleet/text_record.h"
 
 namespace fathom {
 
@@ -27,6 +28,7 @@ struct Rank {
   RankLoad load;
   RankSlowness slowness;
   RankWitness witness;
+  TextRecord text;
   // Its block size is not the fleet's: it is priced by load alone. Relaxed, pairs with nothing.
   std::atomic<bool> doubted{false};
   // Times that its worker became healthy. Relaxed, pairs with nothing.
@@ -61,6 +63,9 @@ class RankTable {
   // Another process may be at the worker's address from now on.
   void Recover();
 
+  // What probe prompts showed about the worker's tokens, for all ranks, also later ones.
+  void Probed(std::shared_ptr<const ParityReport> report);
+
   // Whether there is more than one rank to choose from.
   bool several() const { return followed_.load(std::memory_order_acquire) > 1; }
   // The rank that gets all requests if not several(): the followed one, or rank 0.
@@ -93,8 +98,9 @@ class RankTable {
 
   const std::shared_ptr<FleetPulse> pulse_;
   std::mutex mutex_;
-  std::shared_ptr<LoadBoard> board_;  // guarded by mutex_
-  std::string group_;                 // guarded by mutex_
+  std::shared_ptr<LoadBoard> board_;            // guarded by mutex_
+  std::string group_;                           // guarded by mutex_
+  std::shared_ptr<const ParityReport> parity_;  // guarded by mutex_
   std::array<Slot, kMost> slots_;
   std::array<std::unique_ptr<Rank>, kMost> ranks_;  // guarded by mutex_
   std::atomic<uint32_t> end_{1};                    // all created ranks are below

@@ -42,15 +42,17 @@ class RankSlowness {
   void Publish();
 
   std::mutex mutex_;
-  double work_ = 0;    // guarded by mutex_, as everything up to last_; decaying sum
-  double took_ = 0;    // the same, each times its ratio
-  double seen_ = 0;    // number of observations; fades with each of them, but not with time
-  uint64_t life_ = 0;  // of the engine that they are about
+  double work_ = 0;         // guarded by mutex_, as everything up to last_; decaying sum
+  double took_ = 0;         // the same, each times its ratio
+  double seen_ = 0;         // number of observations; fades with each of them, but not with time
+  double recent_work_ = 0;  // their work, fading the same
+  uint64_t life_ = 0;       // of the engine that they are about
   TimePoint last_{};
   // Copies for readers, which order nothing else.
   std::atomic<bool> notable_{false};  // without fading
   std::atomic<double> shown_work_{0};
   std::atomic<double> shown_took_{0};
+  std::atomic<double> shown_assumed_{0};
   std::atomic<uint64_t> shown_life_{0};
   std::atomic<int64_t> shown_last_{0};
 };

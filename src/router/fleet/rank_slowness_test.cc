@@ -44,6 +44,16 @@ TEST_F(RankSlownessTest, ShowsARankThatIsSlower) {
   EXPECT_LT(At(), 4.4);
 }
 
+// A short prompt waits for the engine's current step, on every rank.
+TEST_F(RankSlownessTest, IsOneIfOnlyShortPromptsTakeLongForTheirWork) {
+  for (int i = 0; i < 200; ++i) {
+    now_ += seconds(1);
+    const bool is_long = i % 3 == 0;
+    slowness_.Observe({is_long ? 12'000.0 : 1500.0, is_long ? 0.9 : 6.0, life_}, life_, now_);
+    EXPECT_EQ(At(), 1);
+  }
+}
+
 TEST_F(RankSlownessTest, IsOneAfterAFewObservations) {
   Observe(16, 10);
   EXPECT_EQ(At(), 1);

@@ -47,6 +47,15 @@ void RankWitness::Returned(uint64_t evicted, uint64_t reused, TimePoint now) {
   trust_.Returned(evicted, reused, now);
 }
 
+void RankWitness::Probed(std::shared_ptr<const ParityReport> report) {
+  const std::lock_guard lock(mutex_);
+  trust_.tokens().Probed(std::move(report));
+  for (size_t i = 0; i < kPromptKinds; ++i) {
+    const bool same = !trust_.tokens().Differs(static_cast<PromptKind>(i));
+    same_tokens_[i].store(same, std::memory_order_relaxed);
+  }
+}
+
 std::optional<Duration> RankWitness::Stored(const StoredTokens& stored, TimePoint now) {
   const std::lock_guard lock(mutex_);
   const auto lag = trust_.tokens().Stored(stored, now);

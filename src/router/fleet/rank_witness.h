@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -29,6 +30,8 @@ class RankWitness {
   void Served(const ServedRequest& request, TimePoint now);
   void Wasted(uint64_t tokens, TimePoint now);
   void Returned(uint64_t evicted, uint64_t reused, TimePoint now);
+  // Has its effect on Credit() at once, before the next judgement.
+  void Probed(std::shared_ptr<const ParityReport> report);
 
   // For the event intake. Stored() has an effect only while expects() is true.
   bool expects() const { return expects_.load(std::memory_order_relaxed); }

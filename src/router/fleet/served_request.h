@@ -17,7 +17,7 @@ constexpr size_t kPromptSpaces = 3;
 // How the tokens of a prompt come about. An engine prepares chats with a feature in its own way, so
 // that often only the prompts of one kind have other tokens than the router computes.
 enum class PromptKind : uint8_t {
-  kIds,        // the client sent them
+  kIds,        // the client sent them, or the engine gave them because the files differ
   kText,       // of a completion
   kChat,       // without any of the following; of several, the first one that holds counts
   kMedia,      // images, audio, video or files

@@ -55,6 +55,20 @@ Likely Guess(std::span<const TokenId> ours, std::span<const TokenId> theirs, boo
 
 }  // namespace
 
+std::optional<TokenDifference> FirstDifference(std::span<const TokenId> ours,
+                                               std::span<const TokenId> theirs) {
+  const size_t common = CommonPrefix(ours, theirs);
+  if (common == ours.size() && common == theirs.size()) return std::nullopt;
+  TokenDifference difference{.located = true, .position = static_cast<uint32_t>(common)};
+  difference.ours = common < ours.size() ? std::optional(ours[common]) : std::nullopt;
+  difference.theirs = common < theirs.size() ? std::optional(theirs[common]) : std::nullopt;
+  if (difference.ours && difference.theirs) {
+    difference.likely =
+        Guess(Some(ours.subspan(common)), Some(theirs.subspan(common)), common == 0);
+  }
+  return difference;
+}
+
 bool TokenAgreement::MayExpect(TimePoint now) const {
   if (noted_.size() < kMost) return true;
   return noted_.front().judged || now - noted_.front().sent > kPatience;
@@ -88,6 +102,32 @@ void TokenAgreement::Withdraw(uint64_t id) {
 void TokenAgreement::Reset() {
   noted_.clear();
   records_ = {};
+  for (size_t i = 0; probed_ && i < kPromptKinds; ++i) TakeProbe(i);
+}
+
+void TokenAgreement::Probed(std::shared_ptr<const ParityReport> report) {
+  const auto before = std::exchange(probed_, std::move(report));
+  for (size_t i = 0; i < kPromptKinds; ++i) {
+    const ParityVerdict was = before ? before->verdicts[i] : ParityVerdict::kUnknown;
+    if (was != probed_->verdicts[i]) TakeProbe(i);
+  }
+}
+
+void TokenAgreement::TakeProbe(size_t kind) {
+  Record& record = records_[kind];
+  switch (probed_->verdicts[kind]) {
+    case ParityVerdict::kAgrees:
+      record = {.probe_agrees = true};
+      break;
+    case ParityVerdict::kDiffers:
+      record = {.weight = kDoubt, .difference = probed_->differences[kind]};
+      record.difference.probed = true;
+      break;
+    case ParityVerdict::kUnknown:
+    case ParityVerdict::kCannotAsk:
+      if (record.difference.probed) record = {};
+      break;
+  }
 }
 
 // Finds the first position where the two differ, and the likely reason.
@@ -96,6 +136,7 @@ void TokenAgreement::Locate(const Noted& noted, std::span<const TokenId> ours, u
   const size_t common = CommonPrefix(ours, theirs);
   if (common >= ours.size() || common >= theirs.size()) return;
   TokenDifference& difference = RecordOf(noted).difference;
+  if (difference.probed) return;
   difference.located = true;
   difference.position = position + static_cast<uint32_t>(common);
   difference.ours = ours[common];
@@ -157,16 +198,21 @@ void TokenAgreement::Judge(Noted& noted, TimePoint now) {
   if (!noted.known_events || noted.unknown_events) return;
   Record& record = RecordOf(noted);
   record.weight = std::min(record.weight + (noted.alone ? kAlone : 1), 2 * kDoubt);
-  if (record.weight >= kDoubt) record.agrees = false;
+  if (record.weight >= kDoubt) record.agrees = record.probe_agrees = false;
   ++record.difference.requests;
 }
 
-bool TokenAgreement::AnyAgrees() const { return std::ranges::any_of(records_, &Record::agrees); }
+bool TokenAgreement::OthersAgree(const Record& record) const {
+  return std::ranges::any_of(records_, [&](const Record& other) {
+    return other.agrees || (record.difference.probed && other.probe_agrees);
+  });
+}
 
 bool TokenAgreement::Differs(PromptKind kind) const {
-  const auto differs = [](const Record& record) { return record.weight >= kDoubt; };
-  if (!AnyAgrees()) return std::ranges::any_of(records_, differs);
-  return differs(records_[static_cast<size_t>(kind)]);
+  const Record& own = records_[static_cast<size_t>(kind)];
+  return std::ranges::any_of(records_, [&](const Record& record) {
+    return record.weight >= kDoubt && (&record == &own || !OthersAgree(record));
+  });
 }
 
 std::optional<TokenDifference> TokenAgreement::Look(TimePoint now) {
@@ -176,7 +222,8 @@ std::optional<TokenDifference> TokenAgreement::Look(TimePoint now) {
   if (most->weight < kDoubt) return std::nullopt;
   TokenDifference difference = most->difference;
   difference.kind = static_cast<PromptKind>(most - records_.begin());
-  difference.others_agree = AnyAgrees();
+  for (size_t i = 0; i < kPromptKinds; ++i) difference.kinds[i] = records_[i].weight >= kDoubt;
+  difference.others_agree = OthersAgree(*most);
   return difference;
 }
 

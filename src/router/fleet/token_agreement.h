@@ -14,6 +14,9 @@
 // Each kind of prompt is judged by itself: an engine may prepare chats with tools otherwise than
 // the router does, and all other chats alike.
 //
+// Before the first request, probe prompts may have shown the same (router/fleet/token_parity.h): a
+// kind whose probes differ is doubted at once, until an event or a later probe agrees.
+//
 // The time from the first byte to an event that agrees is the lag of the stream.
 //
 // Threads  One.
@@ -22,6 +25,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +33,7 @@
 
 #include "base/clock.h"
 #include "router/fleet/served_request.h"
+#include "router/fleet/token_parity.h"
 #include "router/fleet/trust_evidence.h"
 #include "text/tokens/token.h"
 
@@ -54,6 +59,10 @@ struct StoredTokens {
   std::span<const TokenId> tokens;
 };
 
+// The first place where a prompt has other tokens at the engine; nullopt if there is none.
+std::optional<TokenDifference> FirstDifference(std::span<const TokenId> ours,
+                                               std::span<const TokenId> theirs);
+
 class TokenAgreement {
  public:
   static constexpr size_t kMost = 16;
@@ -77,17 +86,24 @@ class TokenAgreement {
 
   // Returns the lag if the event agrees with a request that has its first byte.
   std::optional<Duration> Stored(const StoredTokens& stored, TimePoint now);
+  // What the probe prompts showed. Of a later report, only what has changed counts: events may have
+  // shown more in between.
+  void Probed(std::shared_ptr<const ParityReport> report);
+  // Only what the probe prompts showed remains.
   void Reset();
 
   // Of the kind that differs most.
   std::optional<TokenDifference> Look(TimePoint now);
-  // As of the last Look(). While no kind is known to agree, one that differs stands for all.
+  // As of the last Look(). While no kind is known to agree, one that differs stands for all. What
+  // events show about one kind is not limited by probes of another that agree: then the engine
+  // computes with other tokens than it says.
   bool Differs(PromptKind kind) const;
 
  private:
   struct Record {
     uint32_t weight = 0;
     bool agrees = false;  // an event did, and since then too few differed for a doubt
+    bool probe_agrees = false;
     TokenDifference difference;
   };
 
@@ -111,11 +127,14 @@ class TokenAgreement {
   Record& RecordOf(const Noted& noted) {
     return records_[static_cast<size_t>(noted.expected.kind)];
   }
-  bool AnyAgrees() const;
+  // Whether there is a kind whose agreement limits what this one shows to its own kind.
+  bool OthersAgree(const Record& record) const;
+  void TakeProbe(size_t kind);
 
   std::vector<Noted> noted_;  // oldest first
   bool next_alone_ = true;
   std::array<Record, kPromptKinds> records_;
+  std::shared_ptr<const ParityReport> probed_;  // null: no probe prompts were compared
 };
 
 }  // namespace fathom

@@ -320,6 +320,106 @@ TEST_F(TokenAgreementTest, BeginsAnewAfterAReset) {
   EXPECT_EQ(Differ(1)->requests, static_cast<uint32_t>(kEnough));
 }
 
+std::shared_ptr<const ParityReport> Probes(
+    std::initializer_list<std::pair<PromptKind, ParityVerdict>> found) {
+  auto report = std::make_shared<ParityReport>();
+  for (const auto& [kind, verdict] : found) {
+    report->verdicts[static_cast<size_t>(kind)] = verdict;
+    report->differences[static_cast<size_t>(kind)] = {.located = true, .position = 3, .model = "m"};
+  }
+  return report;
+}
+
+TEST_F(TokenAgreementTest, DiffersAtOnceWhereAProbeDoes) {
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kAgrees},
+                         {PromptKind::kTools, ParityVerdict::kDiffers},
+                         {PromptKind::kMessages, ParityVerdict::kDiffers}}));
+  for (const PromptKind kind : {PromptKind::kChat, PromptKind::kText, PromptKind::kResponses}) {
+    EXPECT_FALSE(tokens_.Differs(kind));
+  }
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kTools));
+  const auto difference = LookAfter(seconds(0));
+  ASSERT_TRUE(difference);
+  EXPECT_TRUE(difference->probed && difference->others_agree);
+  EXPECT_EQ(difference->position, 3u);
+  EXPECT_EQ(difference->kinds.count(), 2u);
+  EXPECT_TRUE(difference->kinds[static_cast<size_t>(PromptKind::kMessages)]);
+}
+
+TEST_F(TokenAgreementTest, IsNotReassuredByProbesWhereEventsDiffer) {
+  tokens_.Probed(Probes(
+      {{PromptKind::kText, ParityVerdict::kAgrees}, {PromptKind::kChat, ParityVerdict::kAgrees}}));
+  EXPECT_FALSE(LookAfter(seconds(0)));
+  const auto difference = Differ(kEnough);
+  ASSERT_TRUE(difference);
+  EXPECT_FALSE(difference->probed);
+  EXPECT_FALSE(difference->others_agree);
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kText));
+}
+
+TEST_F(TokenAgreementTest, TakesAProbeThatDiffersForAllWhileNoneAgrees) {
+  tokens_.Probed(Probes({{PromptKind::kText, ParityVerdict::kDiffers}}));
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kChat));
+}
+
+TEST_F(TokenAgreementTest, BelievesAnEventMoreThanAProbe) {
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kDiffers}}));
+  Answer(2);
+  Store(Prompt(2));
+  EXPECT_FALSE(LookAfter(seconds(0)));
+  EXPECT_FALSE(tokens_.Differs(PromptKind::kChat));
+  // The same again is no news, a change is.
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kDiffers}}));
+  EXPECT_FALSE(LookAfter(seconds(0)));
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kAgrees}}));
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kDiffers}}));
+  EXPECT_TRUE(LookAfter(seconds(0)));
+}
+
+TEST_F(TokenAgreementTest, IsClearedByALaterProbe) {
+  for (const ParityVerdict later : {ParityVerdict::kAgrees, ParityVerdict::kCannotAsk}) {
+    tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kDiffers}}));
+    EXPECT_TRUE(LookAfter(seconds(0)));
+    tokens_.Probed(Probes({{PromptKind::kChat, later}}));
+    EXPECT_FALSE(LookAfter(seconds(0)));
+  }
+}
+
+TEST_F(TokenAgreementTest, KeepsTheEvidenceOfAProbeWhileRequestsDiffer) {
+  tokens_.Probed(Probes({{PromptKind::kChat, ParityVerdict::kDiffers}}));
+  const auto difference = Differ(kEnough);
+  ASSERT_TRUE(difference);
+  EXPECT_TRUE(difference->probed);
+  EXPECT_EQ(difference->position, 3u);
+}
+
+TEST_F(TokenAgreementTest, KeepsWhatProbesShowedAfterAReset) {
+  tokens_.Probed(Probes(
+      {{PromptKind::kText, ParityVerdict::kAgrees}, {PromptKind::kChat, ParityVerdict::kDiffers}}));
+  tokens_.Reset();
+  EXPECT_TRUE(tokens_.Differs(PromptKind::kChat));
+  EXPECT_FALSE(tokens_.Differs(PromptKind::kText));
+}
+
+TEST(FirstDifference, IsWhereTheTokensPartOrOneOfThemEnds) {
+  const Tokens ours = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  EXPECT_FALSE(FirstDifference(ours, ours));
+  const auto other = FirstDifference(ours, Tokens{1, 2, 9, 4});
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->position, 2u);
+  EXPECT_EQ(other->ours, 3u);
+  EXPECT_EQ(other->theirs, 9u);
+  const auto longer = FirstDifference(std::span(ours).first(2), ours);
+  ASSERT_TRUE(longer);
+  EXPECT_EQ(longer->position, 2u);
+  EXPECT_FALSE(longer->ours);
+  EXPECT_EQ(longer->theirs, 3u);
+  Tokens with_bos = ours;
+  with_bos.insert(with_bos.begin(), 99);
+  EXPECT_EQ(FirstDifference(ours, with_bos)->likely, Likely::kExtraFirst);
+  EXPECT_TRUE(FirstDifference(ours, Tokens()));
+}
+
 TEST_F(TokenAgreementTest, HasRoomForSoManyAndLetsTheOldestGo) {
   const uint64_t oldest = Answer(2);
   for (size_t i = 1; i < TokenAgreement::kMost; ++i) {

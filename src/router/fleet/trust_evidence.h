@@ -1,7 +1,9 @@
 // The evidence for doubting a rank, in numbers. One type for each cause of doubt.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -29,14 +31,19 @@ struct CacheUnused {
 struct TokenDifference {
   enum class Likely : uint8_t { kTemplate, kExtraFirst, kMissingFirst, kVocabulary };
   uint32_t requests = 0;
-  bool located = false;   // whether the fields below are set
-  uint32_t position = 0;  // in the prompt
-  TokenId ours = 0;
-  TokenId theirs = 0;
+  bool located = false;             // whether the next three are set
+  uint32_t position = 0;            // in the prompt
+  std::optional<TokenId> ours = 0;  // nothing: the prompt ends before
+  std::optional<TokenId> theirs = 0;
   Likely likely = Likely::kTemplate;
   std::string model;
   PromptKind kind = PromptKind::kChat;
-  bool others_agree = false;  // the tokens of other kinds of prompt are the router's
+  std::bitset<kPromptKinds> kinds;  // all that differ
+  bool others_agree = false;        // the tokens of other kinds of prompt are the router's
+  // It was seen in a probe prompt when the worker was admitted, not in requests.
+  bool probed = false;
+  uint32_t our_count = 0;  // tokens of that probe prompt, where only the counts could be compared
+  uint32_t their_count = 0;
 };
 
 // unsupported_groups

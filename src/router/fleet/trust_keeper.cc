@@ -217,7 +217,10 @@ void TrustKeeper::Collect(const FleetSnapshot& fleet, Exposition& out) const {
   for (const Member& member : fleet.members()) {
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](const Rank& rank) {
-      const Trust trust = StandingOf(worker.id(), rank.number).trust;
+      Trust trust = StandingOf(worker.id(), rank.number).trust;
+      // A pod that loads its model, or ends, is no rank that was lost.
+      const bool resting = member.origin->says != SourceSays::kServe;
+      if (resting && trust.state == TrustState::kExcluded) trust = {TrustState::kProbing};
       const auto labels = [&](std::string_view name, std::string_view value) {
         return Labels{{"worker", worker.id_text()},
                       {"dp_rank", std::to_string(rank.number)},

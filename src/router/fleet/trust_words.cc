@@ -81,9 +81,10 @@ std::string Quoted(std::string_view piece) {
   return text + "'";
 }
 
-std::string Token(const TrustScene& scene, const std::string& model, TokenId id) {
-  const std::string piece = scene.pieces == nullptr ? "" : (*scene.pieces)(model, id);
-  return piece.empty() ? std::to_string(id) : fmt::format("{} {}", id, Quoted(piece));
+std::string Token(const TrustScene& scene, const std::string& model, std::optional<TokenId> id) {
+  if (!id) return "none (its prompt ends there)";
+  const std::string piece = scene.pieces == nullptr ? "" : (*scene.pieces)(model, *id);
+  return piece.empty() ? std::to_string(*id) : fmt::format("{} {}", *id, Quoted(piece));
 }
 
 std::string_view Requests(PromptSpace space) {
@@ -120,6 +121,17 @@ std::string_view Prompts(PromptKind kind) {
       return "requests to /v1/responses";
   }
   std::unreachable();
+}
+
+// "plain chats, chats with tools"
+std::string AllPrompts(const TokenDifference& e) {
+  std::string all;
+  for (size_t i = 0; i < kPromptKinds; ++i) {
+    if (!e.kinds[i]) continue;
+    if (!all.empty()) all += ", ";
+    all += Prompts(static_cast<PromptKind>(i));
+  }
+  return all.empty() ? std::string(Prompts(e.kind)) : all;
 }
 
 // --- no_events: at which step does it fail?
@@ -203,8 +215,8 @@ class Explainer {
     TrustWords words = DifferenceIn(e);
     if (!e.others_agree) return words;
     words.evidence =
-        fmt::format("only {} differ: {}; other prompts agree", Prompts(e.kind), words.evidence);
-    if (e.kind != PromptKind::kText) words.fix = CureOfOneKind(e.kind);
+        fmt::format("only {} differ: {}; other prompts agree", AllPrompts(e), words.evidence);
+    if (e.kind != PromptKind::kText) words.fix = CureOfOneKind(e);
     return words;
   }
 
@@ -265,6 +277,7 @@ class Explainer {
   using Likely = TokenDifference::Likely;
 
   TrustWords DifferenceIn(const TokenDifference& e) const {
+    if (e.probed) return DifferenceInProbe(e);
     if (!e.located) {
       return {fmt::format("its events contain other tokens than those of {} requests", e.requests),
               "give the router the model files that the engine uses (--model-path), and do not "
@@ -280,8 +293,26 @@ class Explainer {
             Cure(e.likely)};
   }
 
-  static std::string CureOfOneKind(PromptKind kind) {
-    if (kind == PromptKind::kMedia) {
+  // Before any request; so it has cost nothing yet.
+  TrustWords DifferenceInProbe(const TokenDifference& e) const {
+    const bool one_kind = e.others_agree && e.kind != PromptKind::kText;
+    const std::string_view cause =
+        one_kind ? "the engine prepares these prompts in another way" : LikelyCause(e.likely);
+    if (!e.located) {
+      return {fmt::format("in a probe prompt of {}, sent when the worker joined, the engine counts "
+                          "{} tokens, the router {}; likely cause: {}",
+                          Prompts(e.kind), e.their_count, e.our_count, cause),
+              Cure(e.likely)};
+    }
+    return {fmt::format("at position {} of a probe prompt of {}, sent when the worker joined, the "
+                        "engine has token {}, the router {}; likely cause: {}",
+                        e.position, Prompts(e.kind), Token(scene_, e.model, e.theirs),
+                        Token(scene_, e.model, e.ours), cause),
+            Cure(e.likely)};
+  }
+
+  static std::string CureOfOneKind(const TokenDifference& e) {
+    if (e.kind == PromptKind::kMedia) {
       return "only the engine knows the tokens of media: these requests are routed by load, others "
              "are not affected";
     }
@@ -289,7 +320,7 @@ class Explainer {
         "other requests are not affected; for {}: compare `fathom tokenize` with "
         "the engine's /tokenize for one such request, update the older of the two, "
         "or run the router without --model-path, so that the engine tokenizes",
-        Prompts(kind));
+        AllPrompts(e));
   }
 
   static std::string_view LikelyCause(Likely likely) {

@@ -143,6 +143,27 @@ TEST(TrustWords, ShowTokensAsTheirVocabularySpellsThem) {
   EXPECT_THAT(said(4), HasSubstr("token 4,"));
 }
 
+TEST(TrustWords, TellOfAProbeAndOfAllKindsThatDiffer) {
+  TokenDifference difference{.located = true,
+                             .position = 7,
+                             .ours = 5,
+                             .theirs = std::nullopt,
+                             .kind = PromptKind::kTools,
+                             .others_agree = true,
+                             .probed = true};
+  difference.kinds.set(static_cast<size_t>(PromptKind::kTools));
+  difference.kinds.set(static_cast<size_t>(PromptKind::kMessages));
+  const auto words = WordsOf(difference, {});
+  EXPECT_THAT(words.evidence, HasSubstr("only chats with tools, requests to /v1/messages differ"));
+  EXPECT_THAT(words.evidence, HasSubstr("at position 7 of a probe prompt of chats with tools"));
+  EXPECT_THAT(words.evidence, HasSubstr("token none (its prompt ends there), the router 5"));
+  EXPECT_THAT(words.fix, HasSubstr("for chats with tools, requests to /v1/messages: compare"));
+  difference.located = false;
+  difference.our_count = 55;
+  difference.their_count = 57;
+  EXPECT_THAT(WordsOf(difference, {}).evidence, HasSubstr("counts 57 tokens, the router 55"));
+}
+
 TEST(TrustWords, NameTheLikelyCauseOfOtherTokens) {
   struct Row {
     Likely likely;

@@ -32,6 +32,8 @@ struct WorkerSpec {
   std::optional<std::string> kv_events;
   std::optional<std::string> kv_events_replay;
   std::optional<std::string> kv_events_topic;
+
+  friend bool operator==(const WorkerSpec&, const WorkerSpec&) = default;
 };
 
 struct BreakerOptions {

@@ -8,6 +8,7 @@
 #include "codec/url.h"
 #include "router/gateway/health_page.h"
 #include "router/gateway/openai_error.h"
+#include "router/gateway/worker_admission.h"
 
 namespace fathom {
 
@@ -18,7 +19,10 @@ std::optional<Answer> AdminPages::Quick(const RequestHead& head, std::string_vie
   if (path != "/live" && path != "/ready" && !models) return std::nullopt;
   if (!get) return MethodNotAllowed("GET");
   if (path == "/live") return Answer{.body = R"({"status":"live"})"};
-  if (path == "/ready") return ReadyPage(context_);
+  if (path == "/ready") {
+    auto of_worker = ReadyOfWorker(context_, head);
+    return of_worker ? *std::move(of_worker) : ReadyPage(context_);
+  }
   if (!context_.api_keys.Admits(head)) {
     return OpenAiError(401, "invalid_api_key", "a valid API key is required in Authorization");
   }
@@ -84,7 +88,8 @@ Task<void> AdminPages::Serve(ServerConnection& connection, std::string_view path
                          "there is nothing at this path, and it is not passed to workers; the "
                          "router's --pass-routes adds paths that are");
   }
-  context_.metrics.CountRequest(Route::kOwn, answer->status);
+  const bool of_worker = AsksOfOneWorker(head, path);
+  context_.metrics.CountRequest(of_worker ? Route::kWorkerReady : Route::kOwn, answer->status);
   auto responding = connection.Respond(*answer);
   co_await responding;
 }

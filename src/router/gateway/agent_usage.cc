@@ -19,7 +19,10 @@ std::string_view MemberOf(std::string_view object, std::string_view name) {
 
 }  // namespace
 
-bool AgentUsage::Mentions(std::string_view events) { return events.contains(R"("usage")"); }
+bool AgentUsage::Mentions(std::string_view events) const {
+  if (form_ == AnswerForm::kGenerate) return !usage_ && events.contains(R"("meta_info")");
+  return events.contains(R"("usage")");
+}
 
 void AgentUsage::Read(std::string_view events) {
   while (!events.empty()) {
@@ -30,7 +33,7 @@ void AgentUsage::Read(std::string_view events) {
 }
 
 void AgentUsage::ReadEvent(std::string_view data) {
-  Take(MemberOf(data, "usage"));
+  Take(MemberOf(data, MemberIn(form_)));
   for (const std::string_view name : {"message", "response"}) {
     const std::string_view inner = MemberOf(data, name);
     if (inner.starts_with('{')) Take(MemberOf(inner, "usage"));

@@ -17,7 +17,7 @@ TEST(AgentUsageTest, OfMessagesIsInTheFirstOrTheLastEvents) {
   usage.Read(Event(
       R"({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":2,)"
       R"("output_tokens":5,"cache_read_input_tokens":7,"cache_creation_input_tokens":1}})"));
-  EXPECT_EQ(usage.usage(), (EngineUsage{10, 7}));
+  EXPECT_EQ(usage.usage(), (EngineUsage{10, 7, 5}));
 }
 
 TEST(AgentUsageTest, AnEventWithoutThePromptChangesNothing) {
@@ -36,13 +36,24 @@ TEST(AgentUsageTest, OfAResponseIsInItsLastEvent) {
   EXPECT_FALSE(usage.usage());
   usage.Read(Event(R"({"type":"response.completed","response":{"usage":{"input_tokens":12,)"
                    R"("input_tokens_details":{"cached_tokens":8},"output_tokens":1}}})"));
-  EXPECT_EQ(usage.usage(), (EngineUsage{12, 8}));
+  EXPECT_EQ(usage.usage(), (EngineUsage{12, 8, 1}));
+}
+
+TEST(AgentUsageTest, OfGenerateIsInEveryEventAndReadOnce) {
+  AgentUsage usage(AnswerForm::kGenerate);
+  const std::string first = Event(
+      R"({"text":"a","meta_info":{"prompt_tokens":9,"cached_tokens":4,"finish_reason":null}})");
+  EXPECT_TRUE(usage.Mentions(first));
+  usage.Read(first);
+  EXPECT_EQ(usage.usage(), (EngineUsage{9, 4}));
+  EXPECT_FALSE(usage.Mentions(first)) << "later events need not be looked into";
+  EXPECT_FALSE(AgentUsage(AnswerForm::kGenerate).Mentions(Event(R"({"usage":{}})")));
 }
 
 TEST(AgentUsageTest, WhatATextSaysIsNoUsage) {
   const std::string said = Event(
       R"({"type":"content_block_delta","delta":{"type":"text_delta","text":"\"usage\":{\"input_tokens\":1}"}})");
-  EXPECT_FALSE(AgentUsage::Mentions(said));
+  EXPECT_FALSE(AgentUsage().Mentions(said));
   AgentUsage usage;
   usage.Read(said + Event("[DONE]") + Event("{\"usage\"") +
              Event(R"({"usage":[1],"message":"usage"})"));

@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kScreenedAnswer = 4096;     // an empty answer is short
 constexpr size_t kMaxHeldEvent = 256 << 10;  // a longer event is sent in parts, as it arrives
-// The same limit if usage is to be removed. A longer event cannot be edited: if it contains usage,
-// the client sees it.
+// The same limit if usage is to be removed, and for agents' APIs, whose last event may have all of
+// the answer and of the tools. A longer event is neither edited nor read: if it contains usage, the
+// client sees it.
 constexpr size_t kMaxFilteredEvent = 4 << 20;
 
 bool IsEventStream(const ResponseHead& head) {
@@ -67,17 +68,20 @@ AnswerRelay::AnswerRelay(ServerConnection& client, ClientConnection& worker,
       patience_(patience),
       kind_(kind),
       events_(IsEventStream(worker.head())),
-      agents_(watch.form == AnswerForm::kMessages || watch.form == AnswerForm::kResponses),
+      agents_(watch.form == AnswerForm::kMessages || watch.form == AnswerForm::kResponses ||
+              watch.form == AnswerForm::kGenerate),
       reads_(usage.action != UsageWish::Action::kIgnore && (kind == Kind::kCompletion || agents_) &&
              worker.head().status == 200 && !IsEncoded(worker.head())),
       takes_out_(reads_ && events_ && usage.action == UsageWish::Action::kTakeOut),
+      seeks_id_(watch.reads_id && worker.head().status == 200 && !IsEncoded(worker.head())),
       keeps_length_(worker.head().framing == BodyFraming::kLength && !takes_out_),
       form_(watch.form),
       watches_(form_ != AnswerForm::kOther && worker.head().status == 200 &&
                !IsEncoded(worker.head()) && (events_ || watch.held_bytes > 0)),
       held_bytes_(watch.held_bytes),
       filter_(usage),
-      finder_("usage"),
+      agent_usage_(watch.form),
+      finder_(AgentUsage::MemberIn(watch.form)),
       stream_end_(form_),
       end_(form_),
       last_progress_(client.socket().loop().now()) {
@@ -117,6 +121,7 @@ bool AnswerRelay::Decode() {
     if (!step->payload.empty()) pieces_[piece_count_++] = step->payload;
     if (reads_ && !events_) finder_.Feed(step->payload);
     if (watches_ && !events_) end_.Feed(step->payload);
+    if (seeks_id_ && !events_) id_.Feed(step->payload);
     rest.remove_prefix(step->consumed);
     decoded_ += step->consumed;
   }
@@ -131,7 +136,8 @@ void AnswerRelay::Hold() {
 
 // Before the first byte: may the beginning of the answer be sent?
 Screening AnswerRelay::Screen() {
-  if (kind_ != Kind::kCompletion || worker_.head().status != 200) return Screening::kPass;
+  if (worker_.head().status != 200) return Screening::kPass;
+  if (kind_ != Kind::kCompletion && !(agents_ && events_ && watches_)) return Screening::kPass;
   const bool short_json = !events_ && worker_.head().framing == BodyFraming::kLength &&
                           worker_.head().content_length <= kScreenedAnswer;
   if (!events_ && !short_json) return Screening::kPass;
@@ -142,12 +148,14 @@ Screening AnswerRelay::Screen() {
     seen = held_;
   }
   if (short_json) return ScreenJson(seen);
-  return ScreenEvents(seen.substr(0, done_ ? seen.size() : WholeEvents(seen)));
+  const std::string_view whole = seen.substr(0, done_ ? seen.size() : WholeEvents(seen));
+  return agents_ ? ScreenAgentEvents(whole) : ScreenEvents(whole);
 }
 
 // Whether the pieces can be sent without being assembled into whole events.
 bool AnswerRelay::PiecesPass() {
-  if (!events_ || (!reads_ && !watches_)) return true;
+  if (!events_ || (!reads_ && !watches_ && !seeks_id_)) return true;
+  if (seeks_id_ && piece_count_ > 0) return false;
   for (size_t i = 0; i < piece_count_; ++i) {
     if (i + 1 < piece_count_ && !EndsWithBlankLine(pieces_[i])) return false;
     if (watches_ && stream_end_.Mentions(pieces_[i])) return false;
@@ -158,7 +166,7 @@ bool AnswerRelay::PiecesPass() {
 
 // Whether these events must be read, or changed, for their usage.
 bool AnswerRelay::HasUsage(std::string_view events) {
-  return agents_ ? AgentUsage::Mentions(events) : !filter_.Passes(events);
+  return agents_ ? agent_usage_.Mentions(events) : !filter_.Passes(events);
 }
 
 // An answer that is not streamed, and may still be one that the engine ends early.
@@ -185,11 +193,26 @@ void AnswerRelay::StopAtEarlyEnd() {
   }
 }
 
+// Whether the stream is over, as far as is known, and its closing event has not come.
+bool AnswerRelay::LacksEnd() const {
+  return events_ && watches_ && done_ && read_all_ && !ended_early_ && stream_end_.IsCut();
+}
+
+// The whole events before the cut are still sent. If the client knows the length of the body, it
+// must not get all of it.
+bool AnswerRelay::StopAtCut() {
+  if (!LacksEnd()) return false;
+  showable_ = keeps_length_ ? 0 : WholeEvents(held_, torn_);
+  failure_ = IoStatus::kEof;
+  return true;
+}
+
 // Sends the pieces unchanged, or else the part of the held bytes that ends with a whole event.
 void AnswerRelay::PrepareOutput() {
   const bool whole =
       !events_ || done_ || (piece_count_ > 0 && EndsWithBlankLine(pieces_[piece_count_ - 1]));
-  direct_ = held_.empty() && whole && PiecesPass() && !EndedEarlyWhole();
+  direct_ = held_.empty() && whole && PiecesPass() && !EndedEarlyWhole() && !LacksEnd();
+  part_sent_ = part_sent_ && !direct_;
   if (direct_) {
     sending_ = 0;
     for (size_t i = 0; i < piece_count_; ++i) sending_ += pieces_[i].size();
@@ -199,13 +222,18 @@ void AnswerRelay::PrepareOutput() {
   const bool all = !events_ || done_;
   showable_ = all ? held_.size() : WholeEvents(held_, torn_);
   StopAtEarlyEnd();
+  cut_ = StopAtCut();
+  if (seeks_id_ && events_) id_.Read(std::string_view(held_).substr(0, showable_));
   if (reads_ && events_ && agents_) {
     agent_usage_.Read(std::string_view(held_).substr(0, showable_));
   } else if (reads_ && events_) {
     showable_ = filter_.Filter(held_, showable_);
   }
-  const size_t most = takes_out_ ? kMaxFilteredEvent : kMaxHeldEvent;
-  if (showable_ == 0 && held_.size() > most && !ended_early_) showable_ = held_.size();
+  const size_t most = takes_out_ || agents_ ? kMaxFilteredEvent : kMaxHeldEvent;
+  const bool part = showable_ == 0 && held_.size() > most && !ended_early_ && !cut_;
+  if (part) showable_ = held_.size();
+  read_all_ = read_all_ && !part;
+  part_sent_ = part || (part_sent_ && showable_ == 0);
   torn_ = held_.size() - showable_;
   sending_ = showable_;
 }
@@ -224,7 +252,7 @@ size_t AnswerRelay::Gather(std::array<iovec, kMaxPieces + 4>& parts, const Chunk
   } else {
     add(std::string_view(held_).substr(0, showable_));
   }
-  const bool last = done_ && !ended_early_;
+  const bool last = done_ && !ended_early_ && !cut_;
   if (chunk && !last) add(kChunkSuffix);
   if (chunk && last) add(kSuffixAndLastChunk);
   if (chunked_out_ && !chunk && last) add(kLastChunk);
@@ -241,13 +269,24 @@ void AnswerRelay::Account(TimePoint now) {
   }
   last_progress_ = now;
   bytes_ += sending_;
+  if (!events_ || form_ != AnswerForm::kResponses) return;
+  for (size_t i = 0; direct_ && i < piece_count_; ++i) sequence_.Read(pieces_[i]);
+  if (!direct_) sequence_.Read(std::string_view(held_).substr(0, showable_));
+}
+
+// Before the client can use it.
+void AnswerRelay::TellId() {
+  if (!seeks_id_ || (!events_ && !done_)) return;
+  const auto id = events_ ? id_.of_stream() : id_.OfWhole();
+  if (id) selection_.OnResponse(*id);
+  seeks_id_ = events_ && id_.seeks() && !done_;
 }
 
 void AnswerRelay::TellUsage() {
   if (!reads_ || told_usage_) return;
   std::optional<EngineUsage> usage;
   if (events_ && agents_) {
-    if (done_) usage = agent_usage_.usage();
+    if (done_ && !cut_) usage = agent_usage_.usage();
   } else if (events_ && (done_ || filter_.final())) {
     usage = filter_.usage();
   } else if (const auto member = done_ ? finder_.value() : std::nullopt) {
@@ -286,10 +325,13 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
     if (verdict == Screening::kWait) Hold();
     if (verdict == Screening::kPass) PrepareOutput();
     if (ended_early_ && !head_sent_) co_return End::kEndedEarly;
-    if (verdict == Screening::kPass && (sending_ > 0 || (done_ && !ended_early_))) {
+    if (cut_ && !head_sent_) co_return End::kWorkerFailed;
+    const bool ends = done_ && !ended_early_ && !cut_;
+    if (verdict == Screening::kPass && (sending_ > 0 || ends)) {
       const ChunkPrefix prefix(sending_);
       const std::span<iovec> out(parts.data(), Gather(parts, prefix));
       Account(client_.socket().loop().now());
+      TellId();
       TellUsage();
       head_sent_ = true;
       client_.MarkAnswered();
@@ -298,6 +340,7 @@ Task<AnswerRelay::End> AnswerRelay::Run(std::string_view extra_headers) {
       if (!direct_) held_.erase(0, showable_);
     }
     if (ended_early_) co_return End::kEndedEarly;
+    if (cut_) co_return End::kWorkerFailed;
     worker_.in().Consume(decoded_);
     if (done_) co_return End::kComplete;
     if (!worker_.in().empty()) continue;  // the buffer held more than kMaxPieces
@@ -320,7 +363,9 @@ Task<void> AnswerRelay::BreakOff(int status, std::string_view code, std::string_
     client_.socket().ResetOnClose();
     co_return;
   }
-  const std::string event = ApiErrorEvent(form_, status, code, message);
+  // The client must not read the error as the rest of an event.
+  const std::string event =
+      (part_sent_ ? "\n\n" : "") + ApiErrorEvent(form_, status, code, message, sequence_.next());
   std::string out = event;
   if (chunked_out_) {
     const ChunkPrefix prefix(event.size());

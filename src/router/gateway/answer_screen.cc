@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "codec/json.h"
+#include "codec/json_leaves.h"
 #include "codec/sse.h"
+#include "router/gateway/sse_event.h"
 
 namespace fathom {
 namespace {
@@ -14,7 +16,7 @@ constexpr std::string_view kRole = "\"role\"";
 
 // Faster than string_view::find, which stops at every quotation mark, and JSON has many.
 bool Contains(std::string_view text, std::string_view word) {
-  return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
+  return !text.empty() && memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
 }
 
 bool HasText(const Json* holder) {
@@ -52,7 +54,46 @@ Screening ScreenObject(std::string_view json) {
   return aborted ? Screening::kEmptyAbort : Screening::kWait;
 }
 
+class AnnouncementReader final : public JsonLeaves {
+ public:
+  bool announces() const { return announces_ && !background_; }
+
+ private:
+  void OnLeaf(std::string_view value) override {
+    if (At({"type"})) {
+      for (const std::string_view type : {R"("message_start")", R"("ping")",
+                                          R"("response.created")", R"("response.in_progress")"}) {
+        announces_ = announces_ || value == type;
+      }
+    } else if (At({"response", "background"})) {
+      background_ = value == "true";
+    }
+  }
+
+  bool announces_ = false;
+  bool background_ = false;
+};
+
+bool IsAnnouncement(std::string_view data) {
+  AnnouncementReader reader;
+  reader.Feed(data);
+  return reader.announces();
+}
+
 }  // namespace
+
+Screening ScreenAgentEvents(std::string_view events) {
+  // Most first events are announcements; the search for these words decides about the others.
+  if (!Contains(events, R"("message_start")") && !Contains(events, R"("response.created")")) {
+    return Screening::kPass;
+  }
+  while (!events.empty()) {
+    const SseEvent event(events);
+    if (!event.data().empty() && !IsAnnouncement(event.data())) return Screening::kPass;
+    events.remove_prefix(event.text().size());
+  }
+  return Screening::kWait;
+}
 
 Screening ScreenJson(std::string_view body) {
   if (!Contains(body, kAbort)) return Screening::kPass;

@@ -18,4 +18,8 @@ Screening ScreenJson(std::string_view body);
 // precedes the first token, so the next event decides.
 Screening ScreenEvents(std::string_view events);
 
+// The same of /v1/messages and /v1/responses, which announce an answer (message_start,
+// response.created) before they have any of it, and a queued response for its client to ask for.
+Screening ScreenAgentEvents(std::string_view events);
+
 }  // namespace fathom

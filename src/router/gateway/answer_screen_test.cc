@@ -98,5 +98,26 @@ TEST(ScreenJson, PassesEverythingElseAndNeverWaits) {
   }
 }
 
+TEST(ScreenAgentEvents, WaitsForTheEventAfterTheAnnouncement) {
+  const std::string start = Event(R"({"type":"message_start","message":{"usage":{}}})");
+  const std::string ping = Event(R"({"type":"ping"})");
+  const std::string created = Event(R"({"response":{"id":"r"},"type":"response.created"})");
+  const std::string running = Event(R"({"type":"response.in_progress"})");
+  for (const std::string& announced : {start, start + ping, created, created + running}) {
+    EXPECT_EQ(ScreenAgentEvents(announced), Screening::kWait);
+    EXPECT_EQ(ScreenAgentEvents(": comment\n\n" + announced), Screening::kWait);
+    EXPECT_EQ(ScreenAgentEvents(announced + Event(R"({"type":"content_block_start"})")),
+              Screening::kPass);
+  }
+  EXPECT_EQ(ScreenAgentEvents(Event(R"({"type":"error","error":{}})")), Screening::kPass);
+}
+
+// Its client needs the id, to ask for it later.
+TEST(ScreenAgentEvents, PassesAResponseInTheBackground) {
+  EXPECT_EQ(
+      ScreenAgentEvents(Event(R"({"type":"response.created","response":{"background":true}})")),
+      Screening::kPass);
+}
+
 }  // namespace
 }  // namespace fathom

@@ -33,11 +33,17 @@ std::string MessagesErrorBody(int status, std::string_view message) {
   return w.Take();
 }
 
-std::string ResponsesErrorEventBody(std::string_view code, std::string_view message) {
+// As OpenAI documents it, and with "error" as in every other error of this API: its client
+// packages raise an exception only for that, and would return a part of the text as the response.
+std::string ResponsesErrorEventBody(int status, std::string_view code, std::string_view message,
+                                    uint64_t sequence) {
   JsonWriter w;
-  w.BeginObject().Key("type").String("error").Key("code").String(code);
-  w.Key("message").String(message).Key("param").Null().EndObject();
-  return w.Take();
+  w.BeginObject().Key("type").String("error").Key("sequence_number").Unsigned(sequence);
+  w.Key("code").String(code).Key("message").String(message).Key("param").Null();
+  std::string body = w.Take();
+  // The other body is an object with one member.
+  return body.append(",").append(
+      std::string_view(OpenAiErrorBody(status, code, message)).substr(1));
 }
 
 }  // namespace
@@ -50,13 +56,15 @@ Answer ApiError(AnswerForm form, int status, std::string_view code, std::string_
 }
 
 std::string ApiErrorEvent(AnswerForm form, int status, std::string_view code,
-                          std::string_view message) {
+                          std::string_view message, uint64_t sequence) {
   switch (form) {
     case AnswerForm::kMessages:
       return "event: error\ndata: " + MessagesErrorBody(status, message) + "\n\n";
     case AnswerForm::kResponses:
-      return "event: error\ndata: " + ResponsesErrorEventBody(code, message) + "\n\n";
+      return "event: error\ndata: " + ResponsesErrorEventBody(status, code, message, sequence) +
+             "\n\n";
     case AnswerForm::kCompletion:
+    case AnswerForm::kGenerate:
     case AnswerForm::kOther:
       break;
   }

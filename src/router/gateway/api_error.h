@@ -1,6 +1,7 @@
 // Errors of the router in the shape of the API that the client uses.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,8 +15,9 @@ namespace fathom {
 Answer ApiError(AnswerForm form, int status, std::string_view code, std::string_view message,
                 std::string_view param = "");
 
-// The event that ends a stream in place of its regular end.
+// The event that ends a stream in place of its regular end. `sequence`: its number in a stream of
+// responses.
 std::string ApiErrorEvent(AnswerForm form, int status, std::string_view code,
-                          std::string_view message);
+                          std::string_view message, uint64_t sequence);
 
 }  // namespace fathom

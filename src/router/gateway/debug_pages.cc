@@ -1,4 +1,5 @@
 #include "router/gateway/debug_pages.h"
+#include "router/gateway/prompt_kind.h"
 
 #include <fmt/format.h>
 
@@ -100,10 +101,18 @@ Answer NotFollowed() {
                      "KV events are not followed (--kv-events off, or --no-router-kv-events)");
 }
 
-Route RouteOf(PromptApis api) {
+Route RouteOf(const RequestFields& fields) {
+  const auto likely = LikelyApi(fields.parts);
+  if (!likely && !fields.token_ids.empty()) return Route::kInferenceGenerate;
+  if (!likely && !TextOrIds(fields, Route::kGenerate).empty()) return Route::kGenerate;
+  const PromptApis api = likely.value_or(kInCompletions);
   if (api == kInMessages) return Route::kMessages;
   if (api == kInResponses) return Route::kResponses;
   return api == kInChats ? Route::kChat : Route::kCompletions;
+}
+
+Answer Refused(const Selection::Refusal& refusal) {
+  return OpenAiError(refusal.status, refusal.code, refusal.what);
 }
 
 }  // namespace
@@ -234,9 +243,17 @@ Task<Answer> DebugPages::Explain(const RequestHead& head, std::string_view body)
     co_return OpenAiError(400, "invalid_model", fields->model_problem, "model");
   }
   if (!router_) router_ = std::make_unique<LoopRouter>(context_, loop_, 1);
-  const Route route = RouteOf(LikelyApi(fields->parts).value_or(kInCompletions));
+  const Route route = RouteOf(*fields);
   Selection selection(*router_, head, route, *fields, "");
-  if (selection.HasNoWorker()) co_return NobodyFor(*context_.fleet.Current(), fields->model);
+  if (selection.names_response()) {
+    auto finding = selection.FindHolder();
+    const bool found = co_await finding;
+    if (!found) co_return Refused(*selection.refusal());
+  }
+  if (selection.HasNoWorker()) {
+    if (selection.refusal()) co_return Refused(*selection.refusal());
+    co_return NobodyFor(*context_.fleet.Current(), fields->model);
+  }
   auto preparing = selection.Prepare();
   const auto prepared = co_await preparing;
   if (!prepared) co_return OpenAiError(400, "bad_routing_override", prepared.error().what);
@@ -297,8 +314,6 @@ void CollectCacheMetrics(const FleetSnapshot& fleet, const FeedBoard& feeds,
 #define FATHOM_EXPOSE(name, suffix) \
   out.Add(Metric("kv_router_feed_" #name suffix), labels, static_cast<double>(feed->name.Get()));
     FATHOM_FEED_NUMBERS(FATHOM_EXPOSE)
-    out.Add(Metric("kv_router_feed_ghosts"), labels,
-            static_cast<double>(feed->removed_predecessors.Get()));
     CollectDropped(*feed, labels, out);
 #undef FATHOM_EXPOSE
   }

@@ -28,6 +28,7 @@ void WriteRank(JsonWriter& w, const RankView& rank, const Price& price,
   w.Key("block_size");
   rank.block_size == 0 ? w.Null() : w.Unsigned(rank.block_size);
   w.Key("believed_tokens").Unsigned(rank.believed).Key("shared_tokens").Unsigned(rank.shared);
+  w.Key("text_depth").Unsigned(rank.text);
   w.Key("held_tokens").Unsigned(rank.held).Key("capacity_tokens");
   rank.capacity == 0 ? w.Null() : w.Unsigned(rank.capacity);
   w.Key("trust").Number(rank.trust).Key("slowness").Number(rank.slowness);
@@ -77,8 +78,23 @@ void WriteOthers(JsonWriter& w, const Decision::Others& others) {
   w.Key("requests").Unsigned(others.requests).EndObject();
 }
 
+// The rank of the session's hint; null: there was none, or its rank was not a candidate.
+void WriteHint(JsonWriter& w, const Decision& decision) {
+  w.Key("hint");
+  if (!decision.hint) {
+    w.Null();
+    return;
+  }
+  w.BeginObject().Key("kind").String(Name(decision.hint->kind));
+  w.Key("worker").Unsigned(decision.hint->rank.worker);
+  w.Key("dp_rank").Unsigned(decision.hint->rank.dp_rank);
+  w.Key("believed_tokens").Unsigned(decision.hint->tokens);
+  w.Key("decided").Bool(decision.hint_decided).EndObject();
+}
+
 std::string_view DepthsFrom(const Decision& decision) {
   if (!decision.tokens_known) return "nothing: the prompt's tokens are not known";
+  if (decision.by_text) return "texts of earlier prompts";
   return decision.events ? "events" : "own decisions";
 }
 
@@ -112,6 +128,7 @@ void WriteDecisionMembers(JsonWriter& w, const Decision& decision, const FleetSn
   decision.inexact.empty() ? w.Null() : w.String(decision.inexact);
   w.Key("narrowed_by");
   decision.narrowed_by.empty() ? w.Null() : w.String(decision.narrowed_by);
+  WriteHint(w, decision);
   w.Key("pressure").Number(decision.prompt.pressure);
   w.Key("waited_seconds").Number(decision.waited);
   w.Key("tree_size").Unsigned(decision.tree_size);

@@ -1,9 +1,9 @@
 // Which request goes first when a rank has room again?
 //
 // A request for which no rank has room waits here, not in an engine's queue, where it could no
-// longer be routed elsewhere. Requests for the same model form one line. When load drops on any
-// rank, the first of each line is woken. It is decided with the state at that moment, and then
-// either leaves the line or waits on.
+// longer be routed elsewhere. Requests for the same model form one line; those that only one worker
+// can serve, another. When load drops on any rank, the first of each line is woken. It is decided
+// with the state at that moment, and then either leaves the line or waits on.
 //
 //   DispatchQueue::Waiter waiter(queue, loop, model, deadline);   // at the end of the line
 //   while (...) { co_await waiter; decide }                       // kWoken: it is your turn

@@ -1,6 +1,8 @@
 #include "router/gateway/early_end.h"
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 
 #include "router/gateway/sse_event.h"
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr std::string_view kAborted = R"("abort")";
 constexpr std::string_view kCancelled = R"("cancelled")";
+constexpr std::string_view kError = R"("error")";
 
 bool HasWord(std::string_view text, std::string_view word) {
   return memmem(text.data(), text.size(), word.data(), word.size()) != nullptr;
@@ -28,6 +31,7 @@ bool EndReader::ended_early() const {
 void EndReader::OnLeaf(std::string_view value) {
   switch (form_) {
     case AnswerForm::kCompletion:
+    case AnswerForm::kGenerate:
       return OnCompletionLeaf(value);
     case AnswerForm::kMessages:
       return OnMessageLeaf(value);
@@ -71,20 +75,29 @@ void EndReader::OnResponseLeaf(std::string_view value) {
 }
 
 void EndReader::ReadType(std::string_view value) {
+  const auto one_of = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::find(words, value) != words.end();
+  };
   type_ = value == R"("message")"              ? Type::kMessage
           : value == R"("message_stop")"       ? Type::kMessageStop
+          : value == R"("error")"              ? Type::kError
           : value == R"("response.cancelled")" ? Type::kResponseCancelled
-                                               : Type::kOther;
+          : one_of({R"("response.completed")", R"("response.incomplete")", R"("response.failed")"})
+              ? Type::kResponseEnd
+              : Type::kOther;
 }
 
 bool StreamEnd::Mentions(std::string_view events) const {
   switch (form_) {
     case AnswerForm::kCompletion:
+    case AnswerForm::kGenerate:
       return HasWord(events, kAborted);
     case AnswerForm::kMessages:
-      return HasWord(events, "\"message_");
+      return HasWord(events, "\"message_") || HasWord(events, kError);
     case AnswerForm::kResponses:
-      return HasWord(events, "cancelled\"") || HasWord(events, kAborted);
+      // Every closing event has the response.
+      return HasWord(events, R"("response")") || HasWord(events, R"(cancelled")") ||
+             HasWord(events, kError);
     case AnswerForm::kOther:
       break;
   }
@@ -94,15 +107,23 @@ bool StreamEnd::Mentions(std::string_view events) const {
 size_t StreamEnd::Find(std::string_view events) {
   for (size_t at = 0; at < events.size();) {
     const SseEvent event(events.substr(at));
-    if (Mentions(event.text()) && EndsEarly(event.data())) return at;
+    if (Mentions(event.text()) && EndsEarly(event)) return at;
     at += event.text().size();
   }
   return std::string_view::npos;
 }
 
-bool StreamEnd::EndsEarly(std::string_view data) {
+bool StreamEnd::IsCut() const {
+  const bool must_close = form_ == AnswerForm::kMessages || form_ == AnswerForm::kResponses;
+  return must_close && !closed_;
+}
+
+// An event that is cut off within a line closes nothing: its data may be incomplete.
+bool StreamEnd::EndsEarly(const SseEvent& event) {
   EndReader reader(form_);
-  reader.Feed(data);
+  reader.Feed(event.data());
+  const bool whole_lines = event.text().ends_with('\n') || event.text().ends_with('\r');
+  closed_ = closed_ || (whole_lines && reader.closes());
   if (form_ != AnswerForm::kMessages) return reader.aborted();
   stop_reason_ = stop_reason_ || reader.gives_stop_reason();
   return reader.is_message_stop() && !stop_reason_;

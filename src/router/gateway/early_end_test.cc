@@ -26,6 +26,10 @@ TEST(EarlyEnd, IsAFinishReasonOfAChoice) {
       EndedEarly(kForm, R"({"choices":[{"finish_reason":{"type":"abort","message":"x"}}]})"));
   EXPECT_TRUE(
       EndedEarly(kForm, R"({"text":"half","meta_info":{"finish_reason":{"type":"abort"}}})"));
+  EXPECT_TRUE(EndedEarly(AnswerForm::kGenerate,
+                         R"({"text":"half","meta_info":{"finish_reason":{"type":"abort"}}})"));
+  EXPECT_FALSE(EndedEarly(AnswerForm::kGenerate,
+                          R"({"text":"abort","meta_info":{"finish_reason":{"type":"stop"}}})"));
   for (const char* const other : {"stop", "length", "tool_calls"}) {
     EXPECT_FALSE(
         EndedEarly(kForm, std::string(R"({"choices":[{"finish_reason":")") + other + "\"}]}"));
@@ -113,6 +117,27 @@ TEST(EarlyEnd, OfAStreamOfResponsesIsItsCancellation) {
   EXPECT_EQ(FoundAt(kForm, text + end), text.size());
   EXPECT_EQ(FoundAt(kForm, text), kNowhere);
   EXPECT_EQ(FoundAt(kForm, "data: {\"type\":\"response.cancelled\"}\n\n"), 0u);
+}
+
+TEST(CutStream, IsOneWithoutItsClosingEvent) {
+  const auto cut = [](AnswerForm form, std::string_view data, std::string_view end = "\n\n") {
+    StreamEnd stream(form);
+    stream.Find("data: " + std::string(data) + std::string(end));
+    return stream.IsCut();
+  };
+  EXPECT_TRUE(cut(AnswerForm::kMessages, R"({"type":"message_delta"})"));
+  EXPECT_FALSE(cut(AnswerForm::kMessages, R"({"type":"message_stop"})"));
+  EXPECT_FALSE(cut(AnswerForm::kMessages, R"({"type":"error","error":{"type":"api_error"}})"));
+  EXPECT_TRUE(cut(AnswerForm::kResponses, R"({"type":"response.in_progress","response":{}})"));
+  EXPECT_TRUE(cut(AnswerForm::kResponses, R"({"type":"x","response":{"type":"error"}})"));
+  for (const char* const last : {"completed", "incomplete", "failed", "cancelled"}) {
+    const std::string event =
+        std::string(R"({"response":{"error":null},"type":"response.)") + last + "\"}";
+    EXPECT_FALSE(cut(AnswerForm::kResponses, event)) << last;
+    EXPECT_FALSE(cut(AnswerForm::kResponses, event, "\n")) << last;
+    EXPECT_TRUE(cut(AnswerForm::kResponses, event, "")) << "within a line";
+  }
+  EXPECT_FALSE(cut(AnswerForm::kCompletion, R"({"choices":[]})")) << "not looked for";
 }
 
 }  // namespace

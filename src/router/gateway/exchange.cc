@@ -20,6 +20,12 @@ UsageQuestion::Policy UsagePolicy(const Selection& selection, Route route,
   return options.ask_usage ? UsageQuestion::Policy::kMayAsk : UsageQuestion::Policy::kOnlyRead;
 }
 
+// The member of the request that an error is about.
+std::string_view ParamOf(std::string_view code) {
+  if (code == "model_not_found") return "model";
+  return code == "previous_response_not_found" ? "previous_response_id" : "";
+}
+
 }  // namespace
 
 Exchange::Exchange(Gateway& gateway, ServerConnection& client, const PassedRoute& route,
@@ -115,7 +121,7 @@ Task<bool> Exchange::Enter() {
 }
 
 Task<void> Exchange::Refuse(int status, std::string_view code, std::string_view message) {
-  Answer answer = ApiError(form_, status, code, message, code == "model_not_found" ? "model" : "");
+  Answer answer = ApiError(form_, status, code, message, ParamOf(code));
   answer.headers.emplace_back("x-request-id", std::string(request_id_));
   Finish(status);
   auto responding = client_.Respond(answer);
@@ -134,6 +140,16 @@ Task<bool> Exchange::AwaitFleet() {
 }
 
 Task<void> Exchange::Serve() {
+  if (selection_.names_response()) {
+    auto finding = selection_.FindHolder();
+    const bool found = co_await finding;
+    if (client_left_) co_return;
+    if (!found) {
+      auto answering = AnswerFailure();
+      co_await answering;
+      co_return;
+    }
+  }
   if (selection_.AwaitsWorkers()) {
     auto awaiting = AwaitFleet();
     const bool still_here = co_await awaiting;

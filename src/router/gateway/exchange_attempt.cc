@@ -133,7 +133,12 @@ Task<Exchange::Outcome> Exchange::Connect(Worker& worker) {
   if (opened) co_return Outcome::kOk;
   // A circuit breaker must not open because of what this process lacks.
   const bool own_fault = opened.error().cause == NetCause::kNoResources;
-  if (opened.error().cause == NetCause::kRefused) DoubtWorker();
+  const bool refused = opened.error().cause == NetCause::kRefused;
+  if (refused) DoubtWorker();
+  if (selection_.pinned() && !own_fault && (refused || !selection_.IsReady(worker))) {
+    const Selection::Refusal lost = selection_.Lost();
+    co_return FailWith({RetryReason::kConnect, lost.status, lost.code, lost.what});
+  }
   co_return FailWith(own_fault ? no_resources : unreachable);
 }
 
@@ -200,14 +205,21 @@ bool Exchange::WantsAnotherWorker(Worker& worker) {
 
 Task<Exchange::Outcome> Exchange::Relay(Worker& worker) {
   const int status = connection_->head().status;
+  selection_.OnHead(worker, status);
   // Before the client has the answer: its next request may arrive on another loop at once.
   if (const std::string_view session = selection_.session(); !session.empty()) {
     context_.affinity.Remember(session, worker.id(), loop_.now());
   }
+  selection_.RememberHint(worker, status);
   const AnswerRelay::Patience patience{context_.options.first_byte_timeout,
                                        context_.options.idle_timeout, give_up_at_};
-  const bool completion = route_ == Route::kChat || route_ == Route::kCompletions;
-  const AnswerRelay::Watch watch{form_, context_.options.retry_answer_bytes, context_.held_answers};
+  const bool completion = route_ == Route::kChat || route_ == Route::kCompletions ||
+                          route_ == Route::kInferenceGenerate;
+  // A response that is only shown may have ended early long ago.
+  const bool makes = form_ != AnswerForm::kResponses || route_ == Route::kResponses;
+  const AnswerRelay::Watch watch{form_, makes ? context_.options.retry_answer_bytes : 0,
+                                 context_.held_answers,
+                                 route_ == Route::kResponses && fields_.store};
   AnswerRelay relay(client_, *connection_, context_.metrics, selection_, patience,
                     completion ? AnswerRelay::Kind::kCompletion : AnswerRelay::Kind::kOther,
                     usage_.wish(), watch);
@@ -261,7 +273,8 @@ Task<void> Exchange::BreakOff(Worker& worker, AnswerRelay& relay, AnswerRelay::E
   if (relay.failure() != IoStatus::kTimeout) DoubtWorker();
   worker.breaker.OnFailure(loop_.now());
   ReportBrokenAnswer(worker, given_up_ ? "the worker's listener is closed and the answer is silent"
-                                       : Describe(relay.failure()));
+                             : relay.cut() ? "the stream ended without its closing event"
+                                           : Describe(relay.failure()));
   auto breaking = relay.BreakOff(502, "worker_failed", "the worker failed while it was answering");
   co_await breaking;
 }

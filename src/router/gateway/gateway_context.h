@@ -15,23 +15,29 @@
 #include "io/net/side_work.h"
 #include "metrics/registry.h"
 #include "router/discovery/directory.h"
-#include "router/discovery/dns_watch.h"
 #include "router/fleet/block_sizes.h"
 #include "router/fleet/feed_board.h"
 #include "router/fleet/fleet.h"
+#include "router/fleet/token_parity.h"
 #include "router/fleet/trust_keeper.h"
 #include "router/gateway/admin_door.h"
 #include "router/gateway/admission.h"
+#include "router/gateway/blind_prompts.h"
 #include "router/gateway/dispatch_queue.h"
 #include "router/gateway/gateway_metrics.h"
 #include "router/gateway/key_ring.h"
 #include "router/gateway/pass_routes.h"
+#include "router/gateway/prompt_watch.h"
 #include "router/gateway/retry_budget.h"
+#include "router/gateway/search_board.h"
 #include "router/gateway/tokenize_metrics.h"
 #include "router/gateway/tokenize_roster.h"
 #include "router/index/cache_index.h"
+#include "router/routing/response_pins.h"
 #include "router/routing/session_affinity.h"
+#include "router/routing/session_hints.h"
 #include "router/routing/steering.h"
+#include "router/sources/worker_sources.h"
 #include "text/model/model_library.h"
 #include "text/model/prefix_cache.h"
 #include "text/model/token_cache.h"
@@ -41,6 +47,7 @@ namespace fathom {
 struct GatewayOptions {
   uint64_t seed = 0;
   Duration session_ttl = std::chrono::minutes(10);
+  std::vector<HintKind> session_hints;  // in the order in which they count
   uint32_t max_in_flight = 10000;
   uint32_t max_waiting = 1000;
   Duration queue_timeout = std::chrono::seconds(30);
@@ -94,17 +101,21 @@ struct GatewayContext {
         admission(o.max_in_flight, o.max_waiting),
         retry_budget(o.retry_budget),
         affinity(o.session_ttl),
+        response_pins(secret),
+        response_searches(secret),
+        hints(o.session_ttl, secret),
         api_keys(o.api_keys),
         admin_keys(o.admin_keys),
         routes(o.pass_routes),
         steering(o.steering, secret),
         tokenizing{reg},
+        prompt_watch(reg, l),
         models(std::move(m)),
         token_cache(o.tokenize_cache_bytes / 4 * 3, tokenizing.cache_bytes),
         prefix_cache(o.tokenize_cache_bytes / 4, secret, tokenizing.prefix_bytes),
         prompt_memory(o.prompt_bytes),
         tokenizers(l, o.tokenize_timeout),
-        side_work(models.empty() ? 0 : o.tokenize_threads) {}
+        side_work(models.empty() && !models.expects_more() ? 0 : o.tokenize_threads) {}
 
   const GatewayOptions options;
   Fleet& fleet;
@@ -117,6 +128,9 @@ struct GatewayContext {
   Admission admission;
   RetryBudget retry_budget;
   SessionAffinity affinity;
+  ResponsePins response_pins;
+  SearchBoard response_searches;
+  SessionHints hints;
   Turn turn{0};
   KeyRing api_keys;
   KeyRing admin_keys;
@@ -124,18 +138,21 @@ struct GatewayContext {
   SteeringWorld steering;
   DispatchQueue dispatch;
   TokenizeMetrics tokenizing;
+  PromptWatch prompt_watch;
+  BlindPrompts blind_prompts;
   const ModelLibrary models;
   TokenCache token_cache;
   PrefixCache prefix_cache;
   RequestMemory prompt_memory;
   RequestMemory held_answers{uint64_t{256} << 20};  // those that do not fit are not held
   TokenizeRoster tokenizers;
+  ParityBoard parity;  // whether engines have the tokens of the models' files
   // The contents of the workers' caches; null if KV events are not followed.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;
   BlockSizes* sizes = nullptr;         // null: block sizes are not checked
   const TrustKeeper* trust = nullptr;  // null: caches are not used for routing
-  DnsWatch* dns_watch = nullptr;       // null: DNS names are not watched
+  WorkerSources* sources = nullptr;    // null: workers cannot be added
   std::atomic<int64_t> reading{0};     // requests whose bodies are being received
   std::atomic<bool> draining{false};   // set once, by the signal thread
   SideWork side_work;                  // last: its jobs use the members above

@@ -10,9 +10,14 @@ namespace fathom {
 namespace {
 
 constexpr std::array<std::string_view, kRoutes> kRouteNames = {
-    "chat", "completions", "embeddings", "responses", "messages", "count_tokens", "other", "own"};
-constexpr std::array<std::string_view, kRetryReasons> kReasonNames = {
+    "chat",     "completions",        "embeddings", "responses", "messages", "count_tokens",
+    "generate", "inference_generate", "rerank",     "score",     "other",    "worker_ready",
+    "own"};
+constexpr std::array<std::string_view, kRetryReasons> kRetryReasonNames = {
     "connect", "broken", "timeout", "status", "busy", "aborted", "gone", "question"};
+
+constexpr std::array<std::string_view, kHintResults> kHintResultNames = {"decided", "agreed",
+                                                                         "outweighed", "unknown"};
 
 constexpr const MetricFamily& kRelayed = Metric("fathom_relay_bytes_total");
 constexpr const MetricFamily& kRejected = Metric("fathom_requests_rejected_total");
@@ -70,11 +75,27 @@ bool IsAdapterOf(const Member& member, const std::string& model) {
 
 std::string_view Name(Route route) { return kRouteNames[static_cast<size_t>(route)]; }
 bool HasPrompt(Route route) {
-  return route == Route::kChat || route == Route::kCompletions || route == Route::kMessages ||
-         route == Route::kResponses;
+  switch (route) {
+    case Route::kChat:
+    case Route::kCompletions:
+    case Route::kMessages:
+    case Route::kResponses:
+    case Route::kGenerate:
+    case Route::kInferenceGenerate:
+      return true;
+    case Route::kEmbeddings:
+    case Route::kCountTokens:
+    case Route::kRerank:
+    case Route::kScore:
+    case Route::kOther:
+    case Route::kWorkerReady:
+    case Route::kOwn:
+      break;
+  }
+  return false;
 }
 
-std::string_view Name(RetryReason reason) { return kReasonNames[static_cast<size_t>(reason)]; }
+std::string_view Name(RetryReason reason) { return kRetryReasonNames[static_cast<size_t>(reason)]; }
 
 GatewayMetrics::GatewayMetrics(Registry& registry)
     : time_to_first_token(
@@ -90,7 +111,6 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       client_left(registry.AddCounter(Metric("fathom_client_disconnects_total"))),
       broken_answers(registry.AddCounter(Metric("fathom_broken_answers_total"))),
       retries_denied(registry.AddCounter(Metric("fathom_retries_denied_total"))),
-      without_prompt(registry.AddCounter(kDecisions, {{"by", "no_prompt"}})),
       forwarded_as_tokens(registry.AddCounter(Metric("kv_router_forwarded_as_tokens_total"))),
       not_literal(registry.AddCounter(Metric("kv_router_user_text_not_literal_total"))),
       queued(registry.AddCounter(Metric("kv_router_queued_total"))),
@@ -103,10 +123,14 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
       registry_(registry),
       by_cache_(registry.AddCounter(kDecisions, {{"by", "cache"}})),
       by_belief_(registry.AddCounter(kDecisions, {{"by", "belief"}})),
+      by_text_(registry.AddCounter(kDecisions, {{"by", "text"}})),
       by_load_(registry.AddCounter(kDecisions, {{"by", "load"}})),
       without_tokens_(registry.AddCounter(kDecisions, {{"by", "no_tokens"}})),
+      by_no_prompt_(registry.AddCounter(kDecisions, {{"by", "no_prompt"}})),
       prompt_tokens_(registry.AddCounter(Metric("kv_router_prompt_tokens_total"))),
       cached_tokens_(registry.AddCounter(Metric("kv_router_cached_tokens_total"))),
+      text_assumed_(registry.AddCounter(Metric("kv_router_text_assumed_tokens_total"))),
+      text_found_(registry.AddCounter(Metric("kv_router_text_found_tokens_total"))),
       predicted_(registry.AddCounter(Metric("kv_router_predicted_cached_tokens_total"))),
       actual_(registry.AddCounter(Metric("kv_router_actual_cached_tokens_total"))),
       over_(registry.AddHistogram(kErrors, kTokenCounts, {{"direction", "over"}})),
@@ -118,9 +142,30 @@ GatewayMetrics::GatewayMetrics(Registry& registry)
     wasted_[i] = &registry.AddCounter(Metric("kv_router_wasted_prefill_tokens_total"),
                                       {{"cause", std::string(Name(static_cast<WasteCause>(i)))}});
   }
+  for (size_t i = 0; i < kSearchResults; ++i) {
+    const auto kind = static_cast<SearchResult::Kind>(i);
+    searches_[i] = &registry.AddCounter(Metric("kv_router_response_searches_total"),
+                                        {{"result", std::string(Name(kind))}});
+  }
+  for (size_t i = 0; i < kRoutes; ++i) {
+    const auto route = static_cast<Route>(i);
+    if (HasPrompt(route) || route == Route::kWorkerReady || route == Route::kOwn) continue;
+    without_prompt_[i] = &registry.AddCounter(Metric("kv_router_without_prompt_total"),
+                                              {{"route", std::string(Name(route))}});
+  }
+  for (size_t kind = 0; kind < kHintKinds; ++kind) {
+    std::string name(Name(static_cast<HintKind>(kind)));
+    std::ranges::replace(name, '-', '_');
+    std::ranges::replace(name, '.', '_');
+    for (size_t result = 0; result < kHintResults; ++result) {
+      hints_[kind][result] =
+          &registry.AddCounter(Metric("kv_router_session_hints_total"),
+                               {{"kind", name}, {"result", std::string(kHintResultNames[result])}});
+    }
+  }
   for (size_t i = 0; i < kRetryReasons; ++i) {
     retries_[i] = &registry.AddCounter(Metric("fathom_retries_total"),
-                                       {{"reason", std::string(kReasonNames[i])}});
+                                       {{"reason", std::string(kRetryReasonNames[i])}});
   }
   registry
       .AddGauge(Metric("fathom_build_info"),
@@ -144,10 +189,10 @@ void GatewayMetrics::CountRequest(Route route, int status) {
 void GatewayMetrics::Count(const Decision& decision, const Steering::Stages& stages, bool first) {
   Counter& by = !decision.tokens_known         ? without_tokens_
                 : decision.cached_tokens() > 0 ? by_cache_
-                : decision.rank().believed > 0 ? by_belief_
+                : decision.rank().believed > 0 ? (decision.by_text ? by_text_ : by_belief_)
                                                : by_load_;
   by.Add();
-  if (first && decision.tokens_known) {
+  if (first && decision.tokens_known && !decision.by_text) {
     prompt_tokens_.Add(decision.prompt.tokens);
     cached_tokens_.Add(decision.cached_tokens());
   }
@@ -156,11 +201,20 @@ void GatewayMetrics::Count(const Decision& decision, const Steering::Stages& sta
   choosing_.Observe(stages.choose);
 }
 
-void GatewayMetrics::CountOutcome(uint32_t predicted, std::optional<uint32_t> found,
-                                  const Waste& waste) {
+void GatewayMetrics::CountWaste(const Waste& waste) {
   for (size_t i = 0; i < kWasteCauses; ++i) {
     if (waste.tokens[i] > 0) wasted_[i]->Add(waste.tokens[i]);
   }
+}
+
+void GatewayMetrics::CountBlind(uint64_t prompt_tokens, const Waste& waste) {
+  prompt_tokens_.Add(prompt_tokens);
+  CountWaste(waste);
+}
+
+void GatewayMetrics::CountOutcome(uint32_t predicted, std::optional<uint32_t> found,
+                                  const Waste& waste) {
+  CountWaste(waste);
   if (!found) return;
   predicted_.Add(predicted);
   actual_.Add(*found);
@@ -179,6 +233,11 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
   out.Add(Metric("kv_router_sent_prompts_forgotten_total"), {},
           static_cast<double>(steering.sent.forgotten()));
   out.Add(Metric("kv_router_prefill_seconds_per_token"), {}, unit / 1e9);
+  if (steering.texts) {
+    steering.texts->Expire(now);
+    out.Add(Metric("kv_router_text_index_bytes"), {},
+            static_cast<double>(steering.texts->index().memory().bytes()));
+  }
   for (const Member& member : fleet.members()) {
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](Rank& rank) {
@@ -189,6 +248,9 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
       out.Add(Metric("kv_router_rank_queued_prefill_tokens"), labels, load.queued);
       out.Add(Metric("kv_router_rank_context_tokens"), labels, static_cast<double>(load.context));
       out.Add(Metric("kv_router_rank_slowness"), labels, rank.SlownessAt(now));
+      if (steering.texts) {
+        out.Add(Metric("kv_router_rank_text_credit"), labels, rank.text.credit());
+      }
     });
   }
 }

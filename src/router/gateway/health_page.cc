@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
+#include <set>
 
 #include "base/version.h"
 #include "base/wall_time.h"
+#include "router/gateway/source_pages.h"
+#include "router/gateway/worker_admission.h"
 
 namespace fathom {
 namespace {
@@ -91,6 +95,18 @@ void WriteSizes(JsonWriter& w, const GatewayContext& context, const Member& memb
   w.EndArray();
 }
 
+// Who named it; the one whose word counts most is the source.
+void WriteOrigin(JsonWriter& w, const WorkerOrigin& origin) {
+  WriteText(w, "source", origin.sources.empty() ? std::string_view() : origin.sources.front());
+  w.Key("sources").BeginArray();
+  for (const std::string& source : origin.sources) w.String(source);
+  w.EndArray();
+  WriteText(w, "role", origin.role);
+  w.Key("labels").BeginObject();
+  for (const auto& [name, value] : origin.labels) w.Key(name).String(value);
+  w.EndObject();
+}
+
 void WriteWorker(JsonWriter& w, const GatewayContext& context, const Member& member) {
   const Worker& worker = *member.worker;
   w.BeginObject().Key("id").Unsigned(worker.id().value());
@@ -100,6 +116,8 @@ void WriteWorker(JsonWriter& w, const GatewayContext& context, const Member& mem
   w.EndArray();
   w.Key("state").String(Name(member.state));
   WriteText(w, "cause", member.cause);
+  WriteText(w, "waits_for", Name(WaitOf(context, member, std::chrono::steady_clock::now())));
+  WriteOrigin(w, *member.origin);
   w.Key("circuit").String(worker.breaker.open() ? "open" : "closed");
   w.Key("in_flight").Unsigned(worker.in_flight.load(std::memory_order_relaxed));
   w.Key("requests").Unsigned(worker.requests.Value());
@@ -108,13 +126,79 @@ void WriteWorker(JsonWriter& w, const GatewayContext& context, const Member& mem
   w.EndObject();
 }
 
+std::string_view NameOf(PromptWatch::Cause cause) {
+  switch (cause) {
+    case PromptWatch::Cause::kUnread:
+      return "prompts_unread";
+    case PromptWatch::Cause::kByText:
+      return "prompts_by_text";
+    case PromptWatch::Cause::kNone:
+      break;
+  }
+  return "";
+}
+
+// The files that the router tokenizes the model's prompts with; null if it has none.
+void WriteFiles(JsonWriter& w, const KnownFiles* files) {
+  w.Key("files");
+  if (files == nullptr) {
+    w.Null();
+    return;
+  }
+  w.BeginObject().Key("origin").String(Name(files->origin));
+  WriteText(w, "path", files->path);
+  WriteText(w, "found_by", files->found_by);
+  w.Key("usable").Bool(files->model != nullptr);
+  WriteText(w, "problem", files->problem);
+  w.EndObject();
+}
+
+// Whether the prompts of each model are read. Paths are for operators.
+void WriteModels(JsonWriter& w, const GatewayContext& context, const FleetSnapshot& fleet,
+                 bool with_paths) {
+  constexpr size_t kMost = 1024;  // of an engine's adapters there may be any number
+  std::set<std::string_view> models;
+  for (const Member& member : fleet.members()) {
+    models.insert(member.models.begin(), member.models.end());
+  }
+  // Also those that workers serve without naming them.
+  const std::vector<std::string> unread = context.prompt_watch.UnreadIn(fleet);
+  models.insert(unread.begin(), unread.end());
+  const auto shelf = context.models.Current();
+  w.Key("models").BeginArray();
+  for (const std::string_view model : models | std::views::take(kMost)) {
+    const PromptWatch::Standing standing = context.prompt_watch.StandingOf(model);
+    w.BeginObject().Key("model").String(model);
+    w.Key("status").String(standing.degraded() ? "degraded" : "ok");
+    WriteText(w, "cause", NameOf(standing.cause));
+    w.Key("share").Number(standing.share);
+    const bool known = standing.cause != PromptWatch::Cause::kNone && standing.reason;
+    WriteText(w, "reason", known ? Name(*standing.reason) : "");
+    WriteText(w, "route", known ? Name(standing.route) : "");
+    WriteText(w, "engine", known ? Name(standing.engine) : "");
+    w.Key("cost_tokens").Unsigned(standing.cost);
+    WriteText(w, "fix", standing.fix);
+    WriteText(w, "docs",
+              standing.degraded() ? context.log.docs().To("runbooks/prompts-unread.md") : "");
+    if (with_paths) WriteFiles(w, shelf->Find(model, fleet.BaseOf(model)));
+    w.EndObject();
+  }
+  w.EndArray();
+}
+
 Answer NotReady(std::string_view status, std::string_view reason) {
   JsonWriter w;
   w.BeginObject().Key("status").String(status).Key("reason").String(reason).EndObject();
   return {.status = 503, .body = w.Take()};
 }
 
-std::string WhyNobody(const FleetSnapshot& fleet) {
+std::string WhyNobody(const FleetSnapshot& fleet, const WorkerSources* sources) {
+  const size_t named = sources == nullptr ? 0 : sources->followed();
+  if (fleet.members().empty() && named > 0) {
+    return fmt::format(
+        "there are no workers: none of the {} sources names one; GET /health has their state",
+        named);
+  }
   if (fleet.members().empty()) {
     return "there are no workers: set --worker-urls, or add some with POST /workers";
   }
@@ -124,6 +208,8 @@ std::string WhyNobody(const FleetSnapshot& fleet) {
   std::string why = fmt::format("none of the {} workers can be routed to:", fleet.members().size());
   if (const auto n = count(WorkerState::kProbing)) why += fmt::format(" {} probing,", n);
   if (const auto n = count(WorkerState::kUnhealthy)) why += fmt::format(" {} unhealthy,", n);
+  if (const auto n = count(WorkerState::kUnready)) why += fmt::format(" {} not ready,", n);
+  if (const auto n = count(WorkerState::kDraining)) why += fmt::format(" {} draining,", n);
   if (const auto n = count(WorkerState::kExcluded)) {
     why += fmt::format(" {} excluded (block_size_conflict),", n);
   }
@@ -141,6 +227,13 @@ bool AnyDoubted(const GatewayContext& context, const FleetSnapshot& fleet) {
     });
     return doubted;
   });
+}
+
+// Workers that should be ready. One that ends, or has not begun, is as its source wants it.
+size_t Expected(const FleetSnapshot& fleet) {
+  return static_cast<size_t>(std::ranges::count_if(fleet.members(), [](const Member& member) {
+    return member.state != WorkerState::kDraining && member.state != WorkerState::kUnready;
+  }));
 }
 
 std::string WhyDoubted(const std::vector<TrustKeeper::Doubted>& doubted) {
@@ -164,7 +257,7 @@ Answer ReadyPage(const GatewayContext& context) {
   }
   const size_t awaited = context.sizes == nullptr ? 0 : context.sizes->Awaited().size();
   if (context.sizes != nullptr && context.sizes->starting() && awaited == 0) {
-    return NotReady("starting", "DNS lookups of worker names are pending");
+    return NotReady("starting", "sources of workers have not answered yet");
   }
   if (context.sizes != nullptr && context.sizes->starting()) {
     return NotReady("starting",
@@ -172,10 +265,21 @@ Answer ReadyPage(const GatewayContext& context) {
                                 "at most {} s (--block-size-wait) for the first, then one more",
                                 awaited, fleet->members().size(), Seconds(context.sizes->wait())));
   }
-  if (fleet->routable() == 0) return NotReady("no worker is ready", WhyNobody(*fleet));
+  if (fleet->routable() == 0)
+    return NotReady("no worker is ready", WhyNobody(*fleet, context.sources));
   if (context.options.ready_when_trusted && context.trust != nullptr) {
     if (const auto doubted = context.trust->AllDoubted(); !doubted.empty()) {
       return NotReady("doubted", WhyDoubted(doubted));
+    }
+  }
+  if (context.options.ready_when_trusted) {
+    // Behind a load balancer a router that is not ready gets no prompts that could show better.
+    const TimePoint lately = std::chrono::steady_clock::now() - std::chrono::minutes(1);
+    if (const auto unread = context.prompt_watch.UnreadIn(*fleet, lately); !unread.empty()) {
+      return NotReady("prompts unread",
+                      fmt::format("prompts of {} models are routed without their prefix "
+                                  "(--ready-when trusted), among them {}; GET /health has the fix",
+                                  unread.size(), unread.front()));
     }
   }
   return {.body = R"({"status":"ready"})"};
@@ -184,7 +288,9 @@ Answer ReadyPage(const GatewayContext& context) {
 Answer HealthPage(const GatewayContext& context, bool with_workers) {
   const auto fleet = context.fleet.Current();
   const size_t ready = fleet->routable();
-  const bool whole = ready == fleet->members().size() && !AnyDoubted(context, *fleet);
+  const size_t stale = StaleSources(context.sources);
+  const bool whole = ready == Expected(*fleet) && stale == 0 && !AnyDoubted(context, *fleet) &&
+                     context.prompt_watch.UnreadIn(*fleet).empty();
   JsonWriter w;
   w.BeginObject().Key("status").String(ready == 0 ? "down" : whole ? "ok" : "degraded");
   w.Key("version").String(kVersion);
@@ -194,7 +300,12 @@ Answer HealthPage(const GatewayContext& context, bool with_workers) {
   w.Key("requests_in_flight").Int(context.admission.inside());
   w.Key("requests_waiting").Int(context.admission.waiting());
   w.Key("workers_ready").Unsigned(ready).Key("workers_total").Unsigned(fleet->members().size());
-  if (with_workers) WriteWorkers(w, context, *fleet);
+  w.Key("sources_stale").Unsigned(stale);
+  WriteModels(w, context, *fleet, with_workers);
+  if (with_workers) {
+    WriteSources(w, context.sources);
+    WriteWorkers(w, context, *fleet);
+  }
   w.EndObject();
   return {.status = ready == 0 ? 503 : 200, .body = w.Take()};
 }

@@ -4,11 +4,13 @@
 // Threads  One each.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "router/fleet/fleet.h"
 #include "router/gateway/gateway_context.h"
 #include "router/gateway/prompt_tokens.h"
+#include "router/gateway/response_search.h"
 #include "router/gateway/rosters.h"
 #include "router/routing/policy.h"
 #include "router/routing/steering.h"
@@ -24,6 +26,7 @@ struct LoopRouter {
   Policy policy;
   Steering steering;
   PromptReader prompts;
+  const std::shared_ptr<ResponseSearch> responses;
   Rosters rosters;
   // Buffers for a decision.
   std::vector<const Member*> eligible;

@@ -8,13 +8,9 @@
 namespace fathom {
 namespace {
 
-// Codes that were renamed. An answer names the former one in a header for one release, so that
-// clients can change in between.
-struct RenamedCode {
-  std::string_view code;
-  std::string_view former;
-};
-constexpr RenamedCode kRenamedCodes[] = {{"bad_routing_override", "bad_routing_wish"}};
+// An answer names the former code in a header for one release, so that clients can change in
+// between.
+constexpr Renamed kRenamedCodes[] = {{"bad_routing_wish", "bad_routing_override", "0.1.0"}};
 
 std::string_view TypeOf(int status) {
   if (status == 401) return "authentication_error";
@@ -25,6 +21,8 @@ std::string_view TypeOf(int status) {
 }
 
 }  // namespace
+
+std::span<const Renamed> RenamedCodes() { return kRenamedCodes; }
 
 std::string OpenAiErrorBody(int status, std::string_view code, std::string_view message,
                             std::string_view param) {
@@ -43,7 +41,7 @@ Answer OpenAiError(int status, std::string_view code, std::string_view message,
   Answer answer{.status = status, .body = OpenAiErrorBody(status, code, message, param)};
   if (status == 429 || status == 503) answer.headers.emplace_back("retry-after", "1");
   if (status == 401) answer.headers.emplace_back("www-authenticate", "Bearer");
-  const auto* const renamed = std::ranges::find(kRenamedCodes, code, &RenamedCode::code);
+  const auto* const renamed = std::ranges::find(kRenamedCodes, code, &Renamed::now);
   if (renamed != std::end(kRenamedCodes)) {
     answer.headers.emplace_back("x-fathom-former-code", std::string(renamed->former));
   }

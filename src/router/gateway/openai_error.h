@@ -1,9 +1,11 @@
 // Errors in the format of the OpenAI API.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/renamed.h"
 #include "io/http/server_connection.h"
 
 namespace fathom {
@@ -17,6 +19,8 @@ std::string OpenAiErrorBody(int status, std::string_view code, std::string_view 
 // release comes with its former name, x-fathom-former-code.
 Answer OpenAiError(int status, std::string_view code, std::string_view message,
                    std::string_view param = "");
+
+std::span<const Renamed> RenamedCodes();
 
 // 405, with the methods that the route has: "GET, POST".
 Answer MethodNotAllowed(std::string_view allowed);

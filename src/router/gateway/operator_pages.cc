@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "base/text.h"
 #include "codec/json.h"
 #include "codec/url.h"
 #include "router/gateway/health_page.h"
 #include "router/gateway/openai_error.h"
+#include "router/gateway/source_pages.h"
+#include "router/gateway/worker_admission.h"
+#include "router/sources/worker_entry.h"
 
 namespace fathom {
 namespace {
@@ -26,44 +27,6 @@ void WriteName(JsonWriter& w, const DnsWatch::NameState& name) {
   w.Key("problem");
   name.problem.empty() ? w.Null() : w.String(name.problem);
   w.EndObject();
-}
-
-// A worker entry, the same map as in the configuration file.
-Result<WorkerRequest> ReadWorkerRequest(std::string_view body) {
-  TRY(const Json json, Json::Parse(body));
-  WorkerRequest request;
-  if (json.string() != nullptr) {
-    request.url = *json.string();
-    return request;
-  }
-  if (json.object() == nullptr) {
-    return Fail(Blame::kCaller, R"(send a worker as {{"url": "http://host:port"}})");
-  }
-  constexpr std::array<std::string_view, 6> kKeys = {
-      "url", "kv_events", "kv_events_replay", "kv_events_topic", "api_key_env", "ca_file"};
-  for (const auto& [key, value] : *json.object()) {
-    if (value.string() == nullptr) return Fail(Blame::kCaller, "'{}' must be a string", key);
-    const std::string& text = *value.string();
-    if (key == "url") {
-      request.url = text;
-    } else if (key == "kv_events") {
-      request.kv_events = text;
-    } else if (key == "kv_events_replay") {
-      request.kv_events_replay = text;
-    } else if (key == "kv_events_topic") {
-      request.kv_events_topic = text;
-    } else if (key == "api_key_env") {
-      request.api_key_env = text;
-    } else if (key == "ca_file") {
-      request.ca_file = text;
-    } else {
-      const auto near = Nearest(key, kKeys);
-      return Fail(Blame::kCaller, "unknown worker setting '{}'{}", key,
-                  near ? fmt::format("; did you mean '{}'?", *near) : "");
-    }
-  }
-  if (request.url.empty()) return Fail(Blame::kCaller, "'url' is missing");
-  return request;
 }
 
 }  // namespace
@@ -89,7 +52,11 @@ Task<Answer> OperatorPages::Make(const PageQuestion& question) {
 
 Answer OperatorPages::Metrics(bool with_urls) const {
   const auto fleet = context_.fleet.Current();
-  const auto info = [&](Exposition& out) { CollectWorkerInfo(*fleet, with_urls, out); };
+  const auto info = [&](Exposition& out) {
+    CollectWorkerInfo(*fleet, with_urls, out);
+    CollectSources(context_.sources, with_urls, out);
+    CollectWaits(context_, *fleet, out);
+  };
   return {.content_type = std::string(Exposition::kContentType),
           .body = context_.registry.Render(info)};
 }
@@ -99,6 +66,12 @@ Answer OperatorPages::Workers(const PageQuestion& question) {
   const std::string_view method = question.head.method;
   constexpr std::string_view kOne = "/workers/";
   if (path.starts_with(kOne)) {
+    constexpr std::string_view kReady = "/ready";
+    if (path.ends_with(kReady)) {
+      const std::string_view id = path.substr(kOne.size());
+      return question.gets() ? WorkerReadyPage(context_, id.substr(0, id.size() - kReady.size()))
+                             : MethodNotAllowed("GET");
+    }
     if (method != "DELETE") return MethodNotAllowed("DELETE");
     return RemoveWorker(path.substr(kOne.size()));
   }
@@ -107,8 +80,8 @@ Answer OperatorPages::Workers(const PageQuestion& question) {
   JsonWriter w;
   w.BeginObject();
   WriteWorkers(w, context_, *context_.fleet.Current());
-  const auto names = context_.dns_watch == nullptr ? std::vector<DnsWatch::NameState>()
-                                                   : context_.dns_watch->Names();
+  const auto names =
+      context_.sources == nullptr ? std::vector<DnsWatch::NameState>() : context_.sources->Names();
   if (!names.empty()) {
     w.Key("names").BeginArray();
     for (const DnsWatch::NameState& name : names) WriteName(w, name);
@@ -141,22 +114,17 @@ Task<Answer> OperatorPages::Debug(const PageQuestion& question) {
 }
 
 Answer OperatorPages::AddWorker(std::string_view body) {
-  constexpr size_t kLongest = 64 << 10;
-  if (body.size() > kLongest) {
-    return OpenAiError(400, "bad_worker",
-                       fmt::format("a worker entry has at most {} bytes", kLongest));
-  }
-  const auto request = ReadWorkerRequest(body);
+  const auto request = ReadWorkerEntry(body);
   if (!request) return OpenAiError(400, "bad_worker", request.error().what);
-  if (context_.dns_watch != nullptr && DnsWatch::IsName(request->url)) return AddName(*request);
+  if (context_.sources == nullptr) return OpenAiError(400, "bad_worker", "the fleet is fixed");
+  if (DnsWatch::IsName(request->url)) return AddName(*request);
   const auto url = Url::Parse(request->url);
   if (!url) return OpenAiError(400, "bad_worker", url.error().what, "url");
-  if (context_.fleet.Current()->Find(WorkerId::OfUrl(url->ToString())) != nullptr) {
+  if (context_.sources->IsWritten(WorkerId::OfUrl(url->ToString()))) {
     return OpenAiError(409, "worker_exists",
                        fmt::format("worker {} is already in the fleet", url->ToString()), "url");
   }
-  const auto worker = context_.dns_watch != nullptr ? context_.dns_watch->Join(*request)
-                                                    : context_.directory.Join(*request);
+  const auto worker = context_.sources->Join(*request);
   if (!worker) return OpenAiError(400, "bad_worker", worker.error().what);
   JsonWriter w;
   w.BeginObject().Key("id").Unsigned((*worker)->id().value());
@@ -166,7 +134,7 @@ Answer OperatorPages::AddWorker(std::string_view body) {
 
 // The answer does not wait for the first lookup, which adds the workers.
 Answer OperatorPages::AddName(const WorkerRequest& request) {
-  const auto name = context_.dns_watch->Watch(request);
+  const auto name = context_.sources->Watch(request);
   if (!name) return OpenAiError(400, "bad_worker", name.error().what, "url");
   JsonWriter w;
   WriteName(w, *name);
@@ -175,11 +143,7 @@ Answer OperatorPages::AddName(const WorkerRequest& request) {
 
 Answer OperatorPages::RemoveWorker(std::string_view id) {
   const auto number = ParseDecimal(id);
-  const auto leave = [&](WorkerId worker) {
-    return context_.dns_watch != nullptr ? context_.dns_watch->Leave(worker)
-                                         : context_.directory.Leave(worker);
-  };
-  if (!number || !leave(WorkerId(*number))) {
+  if (!number || context_.sources == nullptr || !context_.sources->Leave(WorkerId(*number))) {
     return OpenAiError(404, "no_such_worker", fmt::format("there is no worker '{}'", id));
   }
   return {.status = 204, .body = ""};

@@ -80,7 +80,15 @@ TEST(PassRoutes, KnowsWhatARouteIs) {
   EXPECT_EQ(routes.Find("/v1/completions")->route, Route::kCompletions);
   EXPECT_EQ(routes.Find("/v1/embeddings")->route, Route::kEmbeddings);
   EXPECT_EQ(routes.Find("/v1/responses")->route, Route::kResponses);
-  EXPECT_EQ(routes.Find("/v1/score")->route, Route::kOther);
+  EXPECT_EQ(routes.Find("/generate")->route, Route::kGenerate);
+  EXPECT_EQ(routes.Find("/inference/v1/generate")->route, Route::kInferenceGenerate);
+  for (const char* path : {"/v1/rerank", "/rerank"}) {
+    EXPECT_EQ(routes.Find(path)->route, Route::kRerank);
+  }
+  for (const char* path : {"/v1/score", "/score"}) {
+    EXPECT_EQ(routes.Find(path)->route, Route::kScore);
+  }
+  EXPECT_EQ(routes.Find("/classify")->route, Route::kOther);
   EXPECT_TRUE(routes.Find("/v1/audio/speech")->forms);
   EXPECT_FALSE(routes.Find("/v1/chat/completions")->forms);
   EXPECT_FALSE(routes.Find("/v1/chat/completions")->open());

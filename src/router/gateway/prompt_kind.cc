@@ -67,4 +67,10 @@ PromptKind KindOf(const PromptFields& parts) {
   return kind;
 }
 
+std::string_view TextOrIds(const RequestFields& fields, Route route) {
+  if (route == Route::kInferenceGenerate) return fields.token_ids;
+  if (route != Route::kGenerate) return fields.parts.prompt;
+  return fields.text.empty() ? fields.input_ids : fields.text;
+}
+
 }  // namespace fathom

@@ -28,7 +28,8 @@ constexpr std::string_view kCommonTokens = "tokens of all first turns";
 
 // Requests select an adapter by its name, in place of the model's.
 uint64_t SeedOf(const RequestFields& fields, const FleetSnapshot& fleet) {
-  const std::string_view lora = fleet.IsAdapter(fields.model) ? fields.model : std::string_view();
+  std::string lora = JsonText(fields.lora_path).value_or("");
+  if (lora.empty() && fleet.IsAdapter(fields.model)) lora = fields.model;
   if (lora.empty() && fields.cache_salt.empty()) return kKeySeed;
   return NamespaceSeed(lora, JsonText(fields.cache_salt).value_or(""));
 }
@@ -49,20 +50,27 @@ size_t GuessTokens(const PromptFields& parts) {
 }
 
 // The members that determine the tokens of a prompt on this route.
-PromptFields PartsOf(const PromptFields& all, Route route) {
+PromptFields PartsOf(const RequestFields& fields, Route route) {
   switch (route) {
     case Route::kMessages:
-      return PartsOf(all, kInMessages);
+      return PartsOf(fields.parts, kInMessages);
     case Route::kResponses:
-      return PartsOf(all, kInResponses);
-    case Route::kCompletions: {
-      PromptFields parts = PartsOf(all, kInCompletions);
-      parts.prompt = FirstPrompt(parts.prompt);
+      return PartsOf(fields.parts, kInResponses);
+    case Route::kCompletions:
+    case Route::kGenerate:
+    case Route::kInferenceGenerate: {
+      PromptFields parts = PartsOf(fields.parts, kInCompletions);
+      parts.prompt = FirstPrompt(TextOrIds(fields, route));
       return parts;
     }
     default:
-      return PartsOf(all, kInChats);
+      return PartsOf(fields.parts, kInChats);
   }
+}
+
+// Whether the prompt has parts that are not in its text or ids, in the engines' own routes.
+bool HasMedia(const RequestFields& fields, Route route) {
+  return fields.media && (route == Route::kGenerate || route == Route::kInferenceGenerate);
 }
 
 // All engines of one model are assumed to be of one kind.
@@ -88,6 +96,58 @@ bool IsPrompt(const PromptFields& parts) {
 std::string_view OwnIds(const RequestFields& fields, EngineKind engine) {
   if (engine == EngineKind::kSglang) return fields.input_ids;
   return engine == EngineKind::kTrtllm ? fields.prompt_token_ids : std::string_view();
+}
+
+UnreadReason ReasonOf(Inexact why) {
+  switch (why) {
+    case Inexact::kImage:
+    case Inexact::kAudio:
+    case Inexact::kVideo:
+    case Inexact::kFile:
+    case Inexact::kUnknownPart:
+      return UnreadReason::kMedia;
+    case Inexact::kTooLong:
+      return UnreadReason::kTooLong;
+    case Inexact::kTooLate:
+      return UnreadReason::kTimeout;
+    case Inexact::kOverload:
+      return UnreadReason::kOverload;
+    case Inexact::kTruncated:
+      return UnreadReason::kTruncated;
+    case Inexact::kOwnTemplate:
+    case Inexact::kNoTemplate:
+    case Inexact::kTemplateRefused:
+    case Inexact::kTemplateFailed:
+    case Inexact::kNotAPrompt:
+      break;
+  }
+  return UnreadReason::kTemplate;
+}
+
+// If the engine answers all the same. Else the client has made a mistake.
+std::optional<UnreadReason> WhyUnread(const PromptTokens& prompt, const PromptFields& parts) {
+  if (prompt.from != TokensFrom::kNone && prompt.from != TokensFrom::kText) return std::nullopt;
+  // A text of a few bytes has no prefix to lose.
+  if (prompt.text_whole && prompt.text.empty()) return std::nullopt;
+  if (!parts.previous_response_id.empty()) return UnreadReason::kContinued;
+  if (prompt.failure == TokenFailure::kTimeout) return UnreadReason::kTimeout;
+  if (prompt.failure == TokenFailure::kOverload) return UnreadReason::kOverload;
+  if (prompt.inexact) return ReasonOf(*prompt.inexact);
+  const bool fails =
+      prompt.failure == TokenFailure::kError || prompt.failure == TokenFailure::kRefused;
+  return fails ? UnreadReason::kError : UnreadReason::kNoTokenizer;
+}
+
+// Which part of a truncated prompt is left, and what stands before the input of a continued
+// response, only the engine knows.
+bool MayBeByText(const RequestFields& fields, const PromptFields& parts) {
+  return IsPrompt(parts) && !fields.truncate && parts.previous_response_id.empty();
+}
+
+// Values of texts are never taken for tokens, nor those of one model for another's.
+uint64_t TextSeed(uint64_t seed, std::string_view model) {
+  constexpr uint64_t kTexts = 0x7465787420666f72;
+  return KeyOfText(model, seed ^ kTexts).low;
 }
 
 void Use(PromptTokens& prompt, SharedTokens tokens, TokensFrom from) {
@@ -119,6 +179,7 @@ PromptReader::PromptReader(const TokenizeOptions& options, Loop& loop,
     : options_(options),
       loop_(loop),
       shelves_(shelves),
+      models_(shelves.models),
       local_(loop, shelves.side_work, shelves.tokens, options.secret),
       source_(std::move(source)),
       desk_(std::make_shared<TokenDesk>(loop, source_, shelves.tokens, shelves.metrics.duration)) {}
@@ -129,25 +190,28 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
   prompt.seed = SeedOf(fields, *fleet);
   if (!HasPrompt(route)) co_return prompt;
   TokenQuestion question;
-  question.parts = PartsOf(fields.parts, route);
+  question.parts = PartsOf(fields, route);
   const std::string_view text = question.parts.prompt;
   prompt.prompt_tokens = GuessTokens(question.parts);
   prompt.kind = KindOf(question.parts);
   const EngineKind engine = EngineOf(*fleet, fields.model);
   prompt.engine = engine;
+  question.model = fleet->NameServed(fields.model);
+  question.fleet = std::move(fleet);  // the name may lie in it
   const std::string_view ids = route == Route::kChat ? OwnIds(fields, engine) : text;
-  if (IsList(ids)) {
+  if (HasMedia(fields, route)) {
+    prompt.inexact = Inexact::kUnknownPart;
+    shelves_.metrics.InexactFor(Inexact::kUnknownPart).Add();
+  } else if (IsList(ids)) {
     if (TakeMemory(ids.size() * kMostPerByteOfIds, fields.model, prompt)) ReadIds(ids, prompt);
   } else if (fields.truncate) {
     // Only the engine knows which part is left after truncation.
     prompt.inexact = Inexact::kTruncated;
     shelves_.metrics.InexactFor(Inexact::kTruncated).Add();
   } else if (IsPrompt(question.parts)) {
-    question.model = fields.model;
     if (question.parts.api == PromptApi::kMessages && engine == EngineKind::kSglang) {
-      question.reasoning_parser = ReasoningParserOf(*fleet, fields.model);
+      question.reasoning_parser = ReasoningParserOf(*question.fleet, fields.model);
     }
-    question.fleet = std::move(fleet);
     question.engine = engine;
     const bool literal = options_.literal_user_text && TakesTokenIds(engine, route, fields);
     if (TakeMemory(BytesOf(question.parts) * kMostPerByteOfText, fields.model, prompt)) {
@@ -155,13 +219,30 @@ Task<PromptTokens> PromptReader::Read(const RequestFields& fields, Route route,
       co_await reading;
     }
   }
-  prompt.memory.ShrinkTo(prompt.tokens.size() * sizeof(TokenId));
+  if (options_.by_text && MayBeByText(fields, question.parts)) {
+    ReadByText(question.parts, question.model, prompt);
+  }
+  prompt.memory.ShrinkTo((prompt.tokens.size() + prompt.text.size()) * sizeof(TokenId));
+  prompt.unread = WhyUnread(prompt, question.parts);
   shelves_.metrics.From(prompt.from).Add();
   co_return prompt;
 }
 
+PromptTokens PromptReader::Continue(const RequestFields& fields, Route route,
+                                    const FleetSnapshot& fleet, uint32_t earlier) const {
+  const PromptFields parts = PartsOf(fields, route);
+  PromptTokens prompt;
+  prompt.seed = SeedOf(fields, fleet);
+  prompt.prompt_tokens = earlier + GuessTokens(parts);
+  prompt.kind = KindOf(parts);
+  prompt.engine = EngineOf(fleet, fields.model);
+  shelves_.metrics.From(TokensFrom::kNone).Add();
+  return prompt;
+}
+
 bool PromptReader::TakeMemory(uint64_t bytes, std::string_view model, PromptTokens& prompt) {
   if (prompt.memory.TryTake(shelves_.memory, bytes)) return true;
+  prompt.failure = TokenFailure::kOverload;
   shelves_.metrics.Failures(TokenFailure::kOverload).Add();
   source_->Miss(model, TokenFailure::kOverload, loop_.now());
   return false;
@@ -176,10 +257,57 @@ void PromptReader::ReadIds(std::string_view array, PromptTokens& prompt) {
   prompt.kind = PromptKind::kIds;
 }
 
+void PromptReader::ReadByText(const PromptFields& parts, std::string_view model,
+                              PromptTokens& prompt) {
+  const bool instead = prompt.from == TokensFrom::kNone;
+  if (!instead && (shelves_.watch == nullptr || !shelves_.watch->HasByText(model))) return;
+  // What could be taken for the tokens is enough for the values.
+  constexpr uint64_t kMost = 2 * PromptTextReader::kMostText;
+  RequestMemory::Share memory;
+  const uint64_t bytes =
+      std::min<uint64_t>(BytesOf(parts), kMost) + prompt.tokens.size() * sizeof(TokenId);
+  if (!memory.TryTake(shelves_.memory, bytes)) return;
+  prompt.memory = std::move(memory);
+  prompt.text_room = spare_.Get();
+  prompt.text_whole = texts_.Read(parts, prompt.engine, *prompt.text_room);
+  // An image after a few words: they tell nothing.
+  if (!prompt.text_whole && prompt.text_room->size() < ApproximateIndex::kBlock) return;
+  prompt.text = *prompt.text_room;
+  prompt.text_seed = TextSeed(prompt.seed, model);
+  if (!instead || prompt.text.empty()) return;
+  prompt.tokens = prompt.text;
+  prompt.seed = prompt.text_seed;
+  prompt.from = TokensFrom::kText;
+  prompt.prompt_tokens = std::max(prompt.text.size(), prompt.text_whole ? 0 : prompt.prompt_tokens);
+}
+
+// Where the engines have not said anything of this kind of prompt, what they say of others counts.
+ParityVerdict PromptReader::VerdictOf(std::string_view model, PromptKind kind) const {
+  if (shelves_.parity == nullptr) return ParityVerdict::kCannotAsk;
+  const ParityVerdict verdict = shelves_.parity->Of(model, kind);
+  return verdict == ParityVerdict::kUnknown ? shelves_.parity->Of(model) : verdict;
+}
+
+std::shared_ptr<const LanguageModel> PromptReader::FilesFor(const TokenQuestion& question,
+                                                            PromptKind kind) {
+  const std::string_view base = question.fleet->BaseOf(question.model);
+  const KnownFiles* const files = models_.Get().Find(question.model, base);
+  if (files == nullptr) return nullptr;
+  if (files->origin != FilesOrigin::kFound) return files->model;
+  const bool may_ask =
+      options_.timeout != Duration::zero() && question.engine != EngineKind::kTrtllm;
+  const ParityVerdict verdict = VerdictOf(base.empty() ? question.model : base, kind);
+  return FilesBelief::Uses(files->origin, verdict, may_ask) ? files->model : nullptr;
+}
+
 Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
                                   PromptTokens& prompt) {
-  const std::string_view base = question.fleet->BaseOf(question.model);
-  if (auto model = shelves_.models.Find(question.model, base)) {
+  auto model = FilesFor(question, prompt.kind);
+  if (FilesDiffer(question, literal, prompt.kind)) {
+    model = nullptr;
+    prompt.kind = PromptKind::kIds;  // what the files differ in does not concern its tokens
+  }
+  if (model) {
     const bool may_ask = options_.timeout != Duration::zero();
     if (may_ask && shelves_.builds.ShouldAsk(*model, loop_.now())) {
       auto asking = AskForBuild(model, question);
@@ -192,6 +320,16 @@ Task<void> PromptReader::ReadText(const TokenQuestion& question, bool literal,
   if (options_.timeout == Duration::zero()) co_return;
   auto asking = AskEngine(question, prompt);
   co_await asking;
+}
+
+// The requests of agents are asked for as the router converts them, and that may be what differs.
+bool PromptReader::FilesDiffer(const TokenQuestion& question, bool literal, PromptKind kind) const {
+  if (shelves_.parity == nullptr || !shelves_.parity->any_differs()) return false;
+  if (literal || options_.timeout == Duration::zero()) return false;
+  if (question.parts.api != PromptApi::kChat) return false;
+  const std::string_view base = question.fleet->BaseOf(question.model);
+  const std::string_view name = base.empty() ? question.model : base;
+  return shelves_.parity->Of(name, kind) == ParityVerdict::kDiffers;
 }
 
 Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> model,
@@ -216,7 +354,7 @@ Task<void> PromptReader::ReadWithFiles(std::shared_ptr<const LanguageModel> mode
   }
   if (prompt.room->empty()) co_return;
   prompt.tokens = *prompt.room;
-  prompt.from = read.whole ? TokensFrom::kTokenizer : TokensFrom::kPartial;
+  prompt.from = read.whole ? TokensFrom::kFiles : TokensFrom::kFilesPart;
   prompt.prompt_tokens =
       read.whole ? prompt.tokens.size() : std::max(prompt.prompt_tokens, prompt.tokens.size());
   prompt.places = std::move(read.places);
@@ -252,6 +390,7 @@ Task<void> PromptReader::AskEngine(const TokenQuestion& question, PromptTokens& 
     Use(prompt, *std::move(answer), TokensFrom::kEngine);
     co_return;
   }
+  prompt.failure = answer.error();
   shelves_.metrics.Failures(answer.error()).Add();
   source_->Miss(question.model, answer.error(), loop_.now());
   UseEarlierTurn(keys, prompt);
@@ -283,7 +422,7 @@ void PromptReader::UseEarlierTurn(const PromptKeys& keys, PromptTokens& prompt) 
 bool PromptReader::UseBeginning(SharedTokens known, PromptTokens& prompt) {
   if (!known || known->size() <= kUncertain) return false;
   const size_t guess = prompt.prompt_tokens;
-  Use(prompt, std::move(known), TokensFrom::kPartial);
+  Use(prompt, std::move(known), TokensFrom::kEnginePart);
   prompt.tokens = prompt.tokens.first(prompt.tokens.size() - kUncertain);
   prompt.prompt_tokens = std::max(guess, prompt.prompt_tokens);
   return true;

@@ -61,8 +61,8 @@ class PromptTokensTest : public testing::Test {
   void Make(Duration timeout, size_t cache_bytes = 1 << 20) {
     cache_ = std::make_unique<TokenCache>(cache_bytes, metrics_.cache_bytes);
     const TokenizeOptions options{.timeout = timeout, .secret = 1};
-    const PromptShelves shelves{models_,  *cache_,     prefixes_, side_work_,
-                                metrics_, complaints_, memory_,   builds_};
+    const PromptShelves shelves{models_,     *cache_, prefixes_, side_work_, metrics_,
+                                complaints_, memory_, builds_,   nullptr,    &parity_};
     reader_ = std::make_unique<PromptReader>(options, thread_.loop(), source_, shelves);
   }
 
@@ -99,6 +99,7 @@ class PromptTokensTest : public testing::Test {
   std::shared_ptr<FakeSource> source_ = std::make_shared<FakeSource>();
   std::unique_ptr<TokenCache> cache_;
   ModelLibrary models_;
+  ParityBoard parity_;
   PrefixCache prefixes_{0, 0, metrics_.prefix_bytes};
   SideWork side_work_{0};
   Log log_{2, LogLevel::kOff};
@@ -155,8 +156,54 @@ TEST_F(PromptTokensTest, AreNotKnownWhereThePromptIsNone) {
   EXPECT_EQ(Count(TokensFrom::kNone), 12u);
 }
 
+TEST_F(PromptTokensTest, OfTheEnginesOwnRoutesAreReadAsThoseOfCompletions) {
+  for (const char* body : {R"({"input_ids":[1,2]})", R"({"input_ids":[[1,2],[3]]})"}) {
+    const PromptTokens prompt = Read(body, Route::kGenerate);
+    EXPECT_THAT(prompt.tokens, ElementsAre(1, 2)) << body;
+    EXPECT_EQ(prompt.from, TokensFrom::kIds);
+    EXPECT_EQ(prompt.kind, PromptKind::kIds);
+  }
+  EXPECT_THAT(Read(R"({"token_ids":[4,5]})", Route::kInferenceGenerate).tokens, ElementsAre(4, 5));
+  EXPECT_EQ(Read(R"({"text":"a"})", Route::kGenerate).from, TokensFrom::kEngine);
+  EXPECT_EQ(Read(R"({"text":["a","b"]})", Route::kGenerate).from, TokensFrom::kCache);
+  EXPECT_EQ(Read(R"({"prompt":"a"})").from, TokensFrom::kCache) << "the same text";
+  EXPECT_EQ(Read(R"({"prompt":[1],"token_ids":[2]})", Route::kGenerate).from, TokensFrom::kNone);
+}
+
+TEST_F(PromptTokensTest, OfARequestWithoutAModelAreThoseOfTheOneThatIsServed) {
+  WorkerSpec spec;
+  spec.url = "http://a:1";
+  const WorkerId id = (*fleet_.Add(spec))->id();
+  fleet_.SetModels(id, {.models = {"served"}});
+  fleet_.SetHealthy(id);
+  EXPECT_EQ(Read(R"({"text":"a"})", Route::kGenerate).from, TokensFrom::kEngine);
+  EXPECT_THAT(source_->models, ElementsAre("served"));
+  EXPECT_EQ(Read(R"({"text":"a","model":"served"})", Route::kGenerate).from, TokensFrom::kCache);
+}
+
+TEST_F(PromptTokensTest, OfTheEnginesOwnRoutesAreNotKnownWithMedia) {
+  for (const char* body :
+       {R"({"text":"<image>","image_data":"x"})", R"({"input_ids":[1],"audio_data":["x"]})"}) {
+    const PromptTokens prompt = Read(body, Route::kGenerate);
+    EXPECT_EQ(prompt.from, TokensFrom::kNone) << body;
+    EXPECT_EQ(prompt.unread, UnreadReason::kMedia) << body;
+  }
+  EXPECT_EQ(Read(R"({"token_ids":[1],"features":{}})", Route::kInferenceGenerate).unread,
+            UnreadReason::kMedia);
+  EXPECT_EQ(Read(R"({"input_ids":[1],"image_data":null})", Route::kGenerate).from,
+            TokensFrom::kIds);
+  EXPECT_EQ(Read(R"({"prompt":[1],"features":"mine"})").from, TokensFrom::kIds);
+}
+
+TEST_F(PromptTokensTest, OfAnAdapterAreInANamespaceOfTheirOwn) {
+  const uint64_t plain = Read(R"({"input_ids":[1]})", Route::kGenerate).seed;
+  EXPECT_NE(Read(R"({"input_ids":[1],"lora_path":"a"})", Route::kGenerate).seed, plain);
+  EXPECT_EQ(Read(R"({"input_ids":[1],"lora_path":null})", Route::kGenerate).seed, plain);
+}
+
 TEST_F(PromptTokensTest, AreNotLookedForOnOtherRoutes) {
-  for (const Route route : {Route::kEmbeddings, Route::kCountTokens, Route::kOther}) {
+  for (const Route route :
+       {Route::kEmbeddings, Route::kCountTokens, Route::kRerank, Route::kScore, Route::kOther}) {
     EXPECT_EQ(Read(R"({"prompt":[1],"messages":["a"]})", route).from, TokensFrom::kNone);
   }
   EXPECT_EQ(source_->asked, 0);
@@ -297,11 +344,11 @@ TEST_F(PromptTokensTest, OfAnEarlierTurnAreUsedWhereTheAnswerDoesNotCome) {
   ASSERT_EQ(first.from, TokensFrom::kEngine);
   source_->failure = TokenFailure::kError;
   const PromptTokens next = Chat("[" + turn + R"(,{"role":"assistant","content":"x"},"y"])");
-  EXPECT_EQ(next.from, TokensFrom::kPartial);
+  EXPECT_EQ(next.from, TokensFrom::kEnginePart);
   EXPECT_EQ(next.tokens.size(), first.tokens.size() - 16) << "its end is not certain";
   EXPECT_EQ(next.tokens.data(), first.tokens.data());
   EXPECT_GE(next.prompt_tokens, first.tokens.size());
-  EXPECT_EQ(Count(TokensFrom::kPartial), 1u);
+  EXPECT_EQ(Count(TokensFrom::kEnginePart), 1u);
   EXPECT_EQ(Count(TokenFailure::kError), 1u);
   EXPECT_EQ(Chat(R"(["another conversation"])").from, TokensFrom::kNone);
 }
@@ -313,7 +360,7 @@ TEST_F(PromptTokensTest, OfTheLatestTurnAreUsedWhereThereAreSeveral) {
   const PromptTokens longer = Chat("[" + a + "," + b + "]");
   source_->failure = TokenFailure::kTimeout;
   const PromptTokens next = Chat("[" + a + "," + b + "," + b + "]");
-  EXPECT_EQ(next.from, TokensFrom::kPartial);
+  EXPECT_EQ(next.from, TokensFrom::kEnginePart);
   EXPECT_EQ(next.tokens.data(), longer.tokens.data());
 }
 
@@ -376,17 +423,32 @@ class PromptTokensWithFiles : public PromptTokensTest {
 
 TEST_F(PromptTokensWithFiles, AreReadInThisProcess) {
   const PromptTokens chat = Chat(R"([{"role":"user","content":"hello"}])");
-  EXPECT_EQ(chat.from, TokensFrom::kTokenizer);
+  EXPECT_EQ(chat.from, TokensFrom::kFiles);
   EXPECT_THAT(chat.tokens, testing::Contains(kHello));
   EXPECT_EQ(chat.prompt_tokens, chat.tokens.size());
-  EXPECT_EQ(Read(R"({"prompt":"hello"})").from, TokensFrom::kTokenizer);
+  EXPECT_EQ(Read(R"({"prompt":"hello"})").from, TokensFrom::kFiles);
   EXPECT_EQ(source_->asked, 0);
+}
+
+TEST_F(PromptTokensTest, ComeFromFilesThatWereFoundOnlyIfTheEngineAgrees) {
+  const auto from = [&](ParityVerdict verdict) {
+    ParityVerdicts verdicts;
+    verdicts.fill(verdict);
+    parity_.Publish(WorkerId(1), "m", verdicts);
+    return Chat(R"([{"role":"user","content":"hello"}])").from;
+  };
+  EXPECT_EQ(from(ParityVerdict::kAgrees), TokensFrom::kEngine) << "there are no files yet";
+  models_.Put("m", {.model = SmallModel(), .origin = FilesOrigin::kFound});
+  EXPECT_EQ(from(ParityVerdict::kAgrees), TokensFrom::kFiles);
+  EXPECT_EQ(from(ParityVerdict::kCannotAsk), TokensFrom::kFiles);
+  EXPECT_EQ(from(ParityVerdict::kUnknown), TokensFrom::kCache);
+  EXPECT_EQ(from(ParityVerdict::kDiffers), TokensFrom::kCache);
 }
 
 TEST_F(PromptTokensWithFiles, SayWhyTheyAreNotAllOfThem) {
   const PromptTokens chat = Chat(
       R"([{"role":"user","content":"hello"},{"role":"user","content":[{"type":"input_audio"}]}])");
-  EXPECT_EQ(chat.from, TokensFrom::kPartial);
+  EXPECT_EQ(chat.from, TokensFrom::kFilesPart);
   EXPECT_EQ(chat.inexact, Inexact::kAudio);
   EXPECT_EQ(metrics_.InexactFor(Inexact::kAudio).Value(), 1u);
   EXPECT_EQ(source_->asked, 0);
@@ -437,7 +499,7 @@ TEST_F(PromptTokensTest, KnowsTheBeginningThatConversationsHaveInCommon) {
   Chat(turn("Why does it float?"));
   source_->failure = TokenFailure::kTimeout;
   const PromptTokens prompt = Chat(turn("Which is the fastest?"));
-  EXPECT_EQ(prompt.from, TokensFrom::kPartial);
+  EXPECT_EQ(prompt.from, TokensFrom::kEnginePart);
   const std::string known(prompt.tokens.begin(), prompt.tokens.end());
   EXPECT_GT(known.size(), system.size() - 20);
   EXPECT_TRUE(turn("Which is the fastest?").starts_with(known)) << known;
@@ -457,6 +519,81 @@ TEST_F(PromptTokensTest, WaitsLongerForTokensThatAreWorthMore) {
   const double work = PrefillWork(10'000, 0);
   EXPECT_GE(longer, Duration(static_cast<int64_t>(work) * Duration(kUsualUnit).count()));
   EXPECT_EQ(Count(TokenFailure::kTimeout), 2u);
+}
+
+// No engine tokenizes.
+class PromptTokensByText : public PromptTokensTest {
+ protected:
+  PromptTokensByText() {
+    source_->failure = TokenFailure::kUnsupported;
+    Make(seconds(20));
+  }
+  void Make(Duration timeout) {
+    cache_ = std::make_unique<TokenCache>(1 << 20, metrics_.cache_bytes);
+    const TokenizeOptions options{.timeout = timeout, .secret = 1, .by_text = true};
+    const PromptShelves shelves{models_,     *cache_, prefixes_, side_work_, metrics_,
+                                complaints_, memory_, builds_,   &watch_};
+    reader_ = std::make_unique<PromptReader>(options, thread_.loop(), source_, shelves);
+  }
+
+  PromptWatch watch_{registry_, log_};
+  const std::string kWords = std::string(2000, 'w');
+};
+
+TEST_F(PromptTokensByText, AreNotMissedIfThereIsNoPrefixToLose) {
+  const PromptTokens prompt = Read(R"({"model":"m","prompt":"h"})");
+  EXPECT_EQ(prompt.from, TokensFrom::kNone);
+  EXPECT_FALSE(prompt.unread);
+}
+
+TEST_F(PromptTokensByText, AreValuesOfTheTextInANamespaceOfTheirOwn) {
+  const PromptTokens prompt = Read(R"({"model":"m","prompt":")" + kWords + "\"}");
+  EXPECT_EQ(prompt.from, TokensFrom::kText);
+  EXPECT_EQ(prompt.unread, UnreadReason::kNoTokenizer);
+  EXPECT_EQ(prompt.tokens.size(), 500u);
+  EXPECT_EQ(prompt.prompt_tokens, 500u);
+  EXPECT_NE(prompt.seed, kKeySeed);
+  EXPECT_EQ(prompt.text.data(), prompt.tokens.data());
+  EXPECT_EQ(Count(TokensFrom::kText), 1u);
+  EXPECT_EQ(Count(TokensFrom::kNone), 0u);
+  const PromptTokens other = Read(R"({"model":"n","prompt":")" + kWords + "\"}");
+  EXPECT_NE(other.seed, prompt.seed) << "another model";
+  const PromptTokens salted = Read(R"({"model":"m","cache_salt":"s","prompt":")" + kWords + "\"}");
+  EXPECT_NE(salted.seed, prompt.seed) << "another salt";
+}
+
+TEST_F(PromptTokensByText, AreNotKnownWhereTheTextTellsNothing) {
+  EXPECT_EQ(Read(R"({"prompt":")" + kWords + R"(","truncate_prompt_tokens":9})").unread,
+            UnreadReason::kTruncated);
+  const std::string continued = R"({"input":")" + kWords + R"(","previous_response_id":"r"})";
+  EXPECT_EQ(Read(continued, Route::kResponses).unread, UnreadReason::kContinued);
+  EXPECT_EQ(Chat(R"([{"role":"user","content":[{"type":"image_url","image_url":{}}]}])").from,
+            TokensFrom::kNone);
+}
+
+TEST_F(PromptTokensByText, NeedMemoryLikeOthers) {
+  RequestMemory::Share all;
+  ASSERT_TRUE(all.TryTake(memory_, kMemory - 100));
+  EXPECT_EQ(Read(R"({"prompt":")" + kWords + "\"}").unread, UnreadReason::kOverload);
+  all.ShrinkTo(kMemory - 5000);
+  EXPECT_EQ(Read(R"({"prompt":")" + kWords + "\"}").from, TokensFrom::kText)
+      << "it needs less than the tokens";
+}
+
+TEST_F(PromptTokensByText, AreReadBesideTokensOnlyWhereOthersHaveNone) {
+  source_->failure.reset();
+  const std::string body = R"({"model":"m","prompt":")" + kWords + "\"}";
+  EXPECT_TRUE(Read(body).text.empty()) << "all prompts of the model are read";
+  watch_.Note({.model = "m", .by_text = true}, TimePoint());
+  EXPECT_TRUE(watch_.HasByText("m"));
+  const PromptTokens prompt = Read(body);
+  EXPECT_EQ(prompt.from, TokensFrom::kCache);
+  EXPECT_EQ(prompt.text.size(), 500u);
+  EXPECT_NE(prompt.text.data(), prompt.tokens.data());
+  EXPECT_NE(prompt.text_seed, prompt.seed);
+  EXPECT_TRUE(Read(R"({"model":"n","prompt":"words"})").text.empty());
+  for (unsigned i = 0; i < PromptWatch::kLast; ++i) watch_.Note({.model = "m"}, TimePoint());
+  EXPECT_FALSE(watch_.HasByText("m"));
 }
 
 }  // namespace

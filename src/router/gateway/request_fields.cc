@@ -30,6 +30,44 @@ void ReadModel(std::string_view value, RequestFields& fields) {
   }
 }
 
+// By how an engine counts its cached tokens. Members of a body, or of its sampling_params.
+bool ReadCounting(const JsonScanner::Member& member, RequestFields& fields) {
+  if (JsonKeyIs(member.key, "n") || JsonKeyIs(member.key, "best_of")) {
+    fields.counts_otherwise |= member.value != "1" && member.value != "null";
+  } else if (JsonKeyIs(member.key, "prompt_logprobs")) {
+    fields.counts_otherwise |= member.value != "null";
+  } else if (JsonKeyIs(member.key, "truncate_prompt_tokens")) {
+    fields.truncate = member.value != "null";
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Members of the engines' own routes for generation.
+bool ReadGenerateMember(const JsonScanner::Member& member, RequestFields& fields) {
+  static constexpr std::string_view kMedia[] = {"image_data", "video_data",    "audio_data",
+                                                "features",   "content_parts", "input_embeds"};
+  if (JsonKeyIs(member.key, "text")) {
+    fields.text = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "token_ids")) {
+    fields.token_ids = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "lora_path")) {
+    fields.lora_path = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "return_logprob")) {
+    fields.counts_otherwise |= member.value == "true";
+  } else if (JsonKeyIs(member.key, "sampling_params")) {
+    JsonScanner inner(member.value);
+    for (auto one = inner.Next(); one && *one; one = inner.Next()) ReadCounting(**one, fields);
+  } else {
+    for (const std::string_view name : kMedia) {
+      fields.media |= member.value != "null" && JsonKeyIs(member.key, name);
+    }
+    return false;
+  }
+  return true;
+}
+
 void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
   for (const PromptField& field : kPromptFields) {
     if (!JsonKeyIs(member.key, field.name)) continue;
@@ -38,14 +76,12 @@ void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
   }
   if (JsonKeyIs(member.key, "stream")) {
     fields.stream = member.value == "true";
+  } else if (JsonKeyIs(member.key, "store")) {
+    fields.store = member.value != "false";
   } else if (JsonKeyIs(member.key, "echo")) {
     fields.echo = member.value == "true";
-  } else if (JsonKeyIs(member.key, "truncate_prompt_tokens")) {
-    fields.truncate = member.value != "null";
-  } else if (JsonKeyIs(member.key, "n") || JsonKeyIs(member.key, "best_of")) {
-    fields.counts_otherwise |= member.value != "1" && member.value != "null";
-  } else if (JsonKeyIs(member.key, "prompt_logprobs")) {
-    fields.counts_otherwise |= member.value != "null";
+  } else if (ReadCounting(member, fields) || ReadGenerateMember(member, fields)) {
+    return;
   } else if (JsonKeyIs(member.key, "use_beam_search")) {
     fields.counts_otherwise |= member.value == "true";
   } else if (JsonKeyIs(member.key, "cache_salt")) {
@@ -56,6 +92,14 @@ void ReadMember(const JsonScanner::Member& member, RequestFields& fields) {
     fields.input_ids = UnlessNull(member.value);
   } else if (JsonKeyIs(member.key, "prompt_token_ids")) {
     fields.prompt_token_ids = UnlessNull(member.value);
+  } else if (JsonKeyIs(member.key, "prompt_cache_key")) {
+    fields.prompt_cache_key = member.value;
+  } else if (JsonKeyIs(member.key, "metadata")) {
+    fields.metadata = member.value;
+  } else if (JsonKeyIs(member.key, "safety_identifier")) {
+    fields.safety_identifier = member.value;
+  } else if (JsonKeyIs(member.key, "user")) {
+    fields.user = member.value;
   }
 }
 

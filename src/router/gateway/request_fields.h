@@ -96,18 +96,28 @@ constexpr std::array<PromptField, 20> kPromptFields = {{
 struct RequestFields {
   std::string model;  // empty if the request names none
   bool stream = false;
+  bool store = true;      // the engine may keep the answer, to be continued
   bool echo = false;      // the answer must begin with the prompt
   bool truncate = false;  // the engine must drop the beginning of a long prompt
   // Requests several answers, or the probabilities of the prompt: an engine then counts its cached
   // tokens differently.
   bool counts_otherwise = false;
+  bool media = false;  // the prompt of /generate, or of vLLM's, is more than its text or ids
   PromptFields parts;
   // JSON values, or empty.
   std::string_view cache_salt;
   std::string_view stream_options;    // unchanged, also null
-  std::string_view input_ids;         // a chat's token ids, for SGLang
+  std::string_view input_ids;         // of a chat or of /generate, for SGLang
+  std::string_view text;              // of /generate
+  std::string_view token_ids;         // of vLLM's /inference/v1/generate
+  std::string_view lora_path;         // of /generate: the adapter
   std::string_view prompt_token_ids;  // a chat's token ids, for TensorRT-LLM
-  std::string_view model_problem;     // why the model's name cannot be used; or empty
+  // Hints about the session (router/gateway/hint_of_request.h).
+  std::string_view prompt_cache_key;
+  std::string_view metadata;
+  std::string_view safety_identifier;
+  std::string_view user;
+  std::string_view model_problem;  // why the model's name cannot be used; or empty
   // The first member that steers a transfer of cache between engines; empty if there is none.
   std::string_view transfer_field;
 };

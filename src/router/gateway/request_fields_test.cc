@@ -28,6 +28,18 @@ TEST(RequestFields, SeeThroughEscapesInKeysAndValues) {
   EXPECT_TRUE(fields->stream);
 }
 
+TEST(RequestFields, SeeHowTokensAreCountedInSamplingParams) {
+  const auto otherwise = [](const std::string& body) {
+    return ReadRequestFields(body)->counts_otherwise;
+  };
+  EXPECT_FALSE(otherwise(R"({"sampling_params":{"n":1,"max_tokens":4}})"));
+  EXPECT_TRUE(otherwise(R"({"sampling_params":{"n":2}})"));
+  EXPECT_TRUE(otherwise(R"({"sampling_params":{"prompt_logprobs":1}})"));
+  EXPECT_TRUE(otherwise(R"({"return_logprob":true})"));
+  EXPECT_FALSE(otherwise(R"({"sampling_params":[{"n":1}],"return_logprob":false})"));
+  EXPECT_TRUE(ReadRequestFields(R"({"sampling_params":{"truncate_prompt_tokens":5}})")->truncate);
+}
+
 TEST(RequestFields, TakeTheLastOfSeveral) {
   const auto fields =
       ReadRequestFields(R"({"model":"a","stream":true,"m\u006fdel":"b","stream":false})");

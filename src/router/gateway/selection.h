@@ -6,6 +6,8 @@
 // The chosen rank's load is reserved until Release(). In the other modes a worker is selected by
 // turn, at random or by load, and nothing is reserved.
 //
+// A request about a response that an engine keeps goes to the worker that has it, and to no other.
+//
 //   Select...  for this request: waits if it must, and reserves the load
 //   Decide     among the ranks as they are now: no waiting, nothing is reserved
 //
@@ -15,16 +17,17 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/http/server_connection.h"
+#include "router/gateway/choice_outcome.h"
 #include "router/gateway/dispatch_queue.h"
+#include "router/gateway/hint_of_request.h"
 #include "router/gateway/loop_router.h"
 #include "router/gateway/request_fields.h"
-#include "router/gateway/usage_report.h"
 #include "router/routing/reservation.h"
-#include "router/routing/testimony.h"
 
 namespace fathom {
 
@@ -36,10 +39,21 @@ class Selection {
   // Whether the mode uses prompts, and this request has one.
   bool by_prompt() const { return by_prompt_; }
 
+  // Whether the request is about a response that an engine keeps: it continues one, or names it in
+  // its path. FindHolder() must then come first.
+  bool names_response() const { return !response_.empty(); }
+  // Finds the worker that has it, by asking if it is not remembered. False: none has it, and
+  // refusal() says so.
+  Task<bool> FindHolder();
+  // Whether only one worker can serve the request.
+  bool pinned() const { return holder_.has_value(); }
+  // Whether its health checks succeed, too.
+  bool IsReady(const Worker& worker) const;
+
   // Whether no worker can serve the request yet, but one may soon. Uses the current fleet.
   bool AwaitsWorkers();
   // No worker serves the model now: no tokens are needed, and no choice is possible.
-  bool HasNoWorker() const { return fleet_->Serving(fields_.model).empty(); }
+  bool HasNoWorker();
 
   // The worker of the next attempt; null if there is none, and refusal() may have the reason.
   Worker* SelectWithoutPrompt();
@@ -72,24 +86,32 @@ class Selection {
   // Keeps the worker that was chosen last.
   const std::shared_ptr<const FleetSnapshot>& snapshot() const { return fleet_; }
   std::string_view session() const { return session_; }
+  // The worker answers: later requests of the session, as far as it is only hinted at, may follow.
+  void RememberHint(const Worker& worker, int status);
   struct Refusal {
     int status = 0;
     std::string_view code;
     std::string_view what;
   };
   const std::optional<Refusal>& refusal() const { return refusal_; }
+  // If the worker that has the response is gone.
+  Refusal Lost() const;
 
   // Of the rank that was chosen last.
   bool names_rank() const { return names_rank_; }  // the request must name the rank
   uint32_t dp_rank() const { return dp_rank_; }
   std::optional<uint32_t> cached_tokens() const { return cached_tokens_; }
 
-  // The progress of the chosen worker's answer: the first byte of its body,
+  // The progress of the chosen worker's answer: its head,
+  void OnHead(const Worker& worker, int status);
+  // the id of the response that it makes,
+  void OnResponse(const std::string& id);
+  // the first byte of its body,
   void OnFirstByte(int status);
   // another piece of a stream,
   void OnPiece();
   // and the usage that the engine reports; at most once, after the first byte.
-  void OnUsage(const EngineUsage& usage) { usage_ = usage; }
+  void OnUsage(const EngineUsage& usage);
 
  private:
   // The next worker of the model, by its place in the fleet's list, whose first replay the index
@@ -98,7 +120,11 @@ class Selection {
   Task<void> AwaitReplays(TimePoint give_up_at);
   bool FindEligible();
   Roster& FindRoster();
+  const Member* Holder();
+  std::string_view Line() const { return line_.empty() ? fields_.model : line_; }
   bool NarrowToSession();
+  void FindHinted();
+  size_t ChooseByLoad();
   const Member* MemberOfSession() const;
   Worker* SelectNamed();
   Task<Worker*> AwaitTurn(TimePoint give_up_at);
@@ -108,8 +134,6 @@ class Selection {
   Worker* Book(const Steering::Choice& choice, Duration waited);
   RouteQuestion Question() const;
   PromptSpace Space() const;
-  void Testify(const Steering::Choice& choice);
-  void EndTestimony();
 
   LoopRouter& router_;
   GatewayContext& context_;
@@ -119,9 +143,21 @@ class Selection {
   const RequestFields& fields_;
   const std::string_view request_id_;
   std::string_view session_;
+  std::optional<HintOfRequest> hint_;
+  uint64_t hint_key_ = 0;
+  std::optional<SessionHints::Found> hinted_;  // at the last choice
+  PromptMark sent_mark_;                       // the deepest one of the prompt that was sent
+  uint64_t sent_life_ = 0;                     // of the engine that it was sent to
   std::shared_ptr<const FleetSnapshot> fleet_;
   std::vector<WorkerId> tried_;
   std::optional<Refusal> refusal_;
+
+  std::string response_;            // the id that the request is about; or empty
+  std::optional<WorkerId> holder_;  // that has it
+  RouteQuestion::Continued continued_;
+  std::string line_;    // of the holder, in the dispatch queue; empty: the model's
+  WorkerId answering_;  // since OnHead()
+  std::string made_;    // the id of the response that is being made; or empty
 
   const bool by_prompt_;
   bool any_worker_ = false;  // at the last decision by prompt, a worker could serve the request
@@ -131,14 +167,12 @@ class Selection {
   DispatchQueue::Waiter* waiting_ = nullptr;
   bool cancelled_ = false;
   std::optional<Reservation> booked_;
-  std::optional<Testimony> testimony_;  // while load is reserved, if KV events are followed
-  uint64_t decision_ = 0;               // the number of the decision that it is about
-  uint32_t pieces_ = 0;                 // not yet reported to the rank's load
+  ChoiceOutcome outcome_;  // while load is reserved
+  uint32_t pieces_ = 0;    // not yet reported to the rank's load
 
   bool names_rank_ = false;
   uint32_t dp_rank_ = 0;
   std::optional<uint32_t> cached_tokens_;
-  std::optional<EngineUsage> usage_;
 };
 
 }  // namespace fathom

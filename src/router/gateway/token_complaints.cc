@@ -10,23 +10,27 @@ constexpr RepeatRule kRule{.pause = TokenComplaints::kQuiet};
 std::string_view ComplaintOf(TokenFailure reason) {
   switch (reason) {
     case TokenFailure::kTimeout:
-      return "Text prompts are not tokenized in time and are routed by load. Raise "
+      return "Text prompts are not tokenized in time and are routed without their tokens. Raise "
              "--tokenize-timeout, or let the router tokenize: --model-path DIR";
     case TokenFailure::kRefused:
-      return "Workers refuse to tokenize text prompts, which are routed by load. If the requests "
+      return "Workers refuse to tokenize text prompts, which are routed without their tokens. If "
+             "the requests "
              "are valid, the engine is too old to tokenize chats (SGLang before 0.5.12): update "
              "it, or let the router tokenize: --model-path DIR";
     case TokenFailure::kUnsupported:
-      return "No worker of this model can tokenize: text prompts are routed by load, regardless "
-             "of cache contents. Let the router tokenize, with the model's files: --model-path "
+      return "No worker of this model can tokenize: text prompts are routed without their tokens, "
+             "regardless of KV events. Let the router tokenize, with the model's files: "
+             "--model-path "
              "DIR; or send prompts as token ids";
     case TokenFailure::kError:
-      return "Workers fail to tokenize text prompts, which are routed by load. Check what "
+      return "Workers fail to tokenize text prompts, which are routed without their tokens. Check "
+             "what "
              "/tokenize answers on the workers; one that requires an API key needs api_key_env "
              "in its workers: entry";
     case TokenFailure::kOverload:
       return "Too many text prompts, or too long ones, wait to be tokenized: further ones are "
-             "routed by load. Let the router tokenize: --model-path DIR; or add workers";
+             "routed without their tokens. Let the router tokenize: --model-path DIR; or add "
+             "workers";
   }
   std::unreachable();
 }

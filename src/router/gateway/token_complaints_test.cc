@@ -50,9 +50,10 @@ class TokenComplaintsTest : public testing::Test {
 };
 
 TEST_F(TokenComplaintsTest, NameTheReasonAndTheRemedy) {
-  EXPECT_THAT(Miss("m", TokenFailure::kTimeout),
-              AllOf(HasSubstr("WARN"), HasSubstr("routed by load"), HasSubstr("model=m"),
-                    HasSubstr("reason=timeout"), HasSubstr("--tokenize-timeout")));
+  EXPECT_THAT(
+      Miss("m", TokenFailure::kTimeout),
+      AllOf(HasSubstr("WARN"), HasSubstr("routed without their tokens"), HasSubstr("model=m"),
+            HasSubstr("reason=timeout"), HasSubstr("--tokenize-timeout")));
   EXPECT_THAT(Miss("m", TokenFailure::kRefused),
               AllOf(HasSubstr("reason=refused"), HasSubstr("--model-path")));
   EXPECT_THAT(Miss("m", TokenFailure::kUnsupported),

@@ -16,14 +16,17 @@ namespace fathom {
 
 // Where a prompt's tokens came from.
 enum class TokensFrom : uint8_t {
-  kIds,        // the client sent them
-  kCache,      // an earlier answer of an engine
-  kTokenizer,  // the model's own files, in this process
-  kEngine,     // an engine was asked
-  kPartial,    // the beginning of the prompt, from the files or from an earlier turn
-  kNone,       // not known
+  kIds,         // the client sent them
+  kCache,       // an earlier answer of an engine
+  kFiles,       // the model's own files, in this process
+  kEngine,      // an engine was asked
+  kFilesPart,   // the beginning of the prompt, from the files
+  kEnginePart,  // the beginning of the prompt, from an engine's answer for an earlier turn
+  kText,        // there are none, but its text was compared with earlier ones
+  kNone,        // not known
 };
-constexpr size_t kTokensFrom = 6;
+constexpr size_t kTokensFrom = 8;
+// In decisions: the source, whether it gave all tokens or the beginning.
 std::string_view Name(TokensFrom from);
 std::string_view Name(TokenFailure failure);
 

@@ -18,7 +18,7 @@ struct Shape {
   std::string asked;
   std::string unasked;
   bool null_unasked = false;
-  std::optional<EngineUsage> usage = EngineUsage{40, 32};
+  std::optional<EngineUsage> usage = EngineUsage{40, 32, 2};
 };
 
 const std::string kTold = R"({"prompt_tokens":40,"total_tokens":42,"completion_tokens":2,)"
@@ -71,7 +71,7 @@ std::vector<Shape> Shapes() {
       {"several lines of data",
        "data: {\"choices\":[{}]\ndata: ,\"usage\"\ndata: :{\"prompt_tokens\":40,\ndata: "
        "\"prompt_tokens_details\":{\"cached_tokens\":32}}\ndata: ,\"z\":1}\n\n",
-       "data: {\"choices\":[{}]\ndata: ,\"z\":1}\n\n"},
+       "data: {\"choices\":[{}]\ndata: ,\"z\":1}\n\n", false, EngineUsage{40, 32}},
       {"broken off in it", body + Chunk("", kUsage, ""), body},
       {"broken off before it", body + "data: {\"choices\":[", body + "data: {\"choices\":[", false,
        std::nullopt},
@@ -140,7 +140,7 @@ TEST(UsageFilter, LetsTheLastUsageCountAndKnowsTheOneAfterWhichNoneComes) {
   EXPECT_EQ(stream.filter().usage(), (EngineUsage{40, std::nullopt}));
   EXPECT_FALSE(stream.filter().final());
   stream.Feed(Chunk("", kUsage));
-  EXPECT_EQ(stream.filter().usage(), (EngineUsage{40, 32}));
+  EXPECT_EQ(stream.filter().usage(), (EngineUsage{40, 32, 2}));
   EXPECT_TRUE(stream.filter().final());
 }
 

@@ -30,8 +30,12 @@ std::optional<EngineUsage> ReadUsage(std::string_view json) {
     const auto& [key, value] = **member;
     if (JsonKeyIs(key, "prompt_tokens") || JsonKeyIs(key, "input_tokens")) {
       prompt_tokens = ParseDecimal(value);
+    } else if (JsonKeyIs(key, "completion_tokens") || JsonKeyIs(key, "output_tokens")) {
+      usage.output_tokens = ParseDecimal(value).value_or(0);
     } else if (JsonKeyIs(key, "prompt_tokens_details") || JsonKeyIs(key, "input_tokens_details")) {
       usage.cached_tokens = ReadCachedTokens(value);
+    } else if (JsonKeyIs(key, "cached_tokens")) {
+      usage.cached_tokens = ParseDecimal(value);
     } else if (JsonKeyIs(key, "cache_read_input_tokens")) {
       usage.cached_tokens = ParseDecimal(value);
       beside += usage.cached_tokens.value_or(0);

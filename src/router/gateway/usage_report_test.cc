@@ -13,6 +13,21 @@ TEST(UsageReport, ReadsWhatTheEngineFoundCached) {
             (EngineUsage{40, 0}));
 }
 
+TEST(UsageReport, ReadsTheTokensOfTheAnswer) {
+  EXPECT_EQ(ReadUsage(R"({"prompt_tokens":40,"completion_tokens":3})"),
+            (EngineUsage{40, std::nullopt, 3}));
+  EXPECT_EQ(ReadUsage(R"({"input_tokens":40,"output_tokens":3,"total_tokens":43})"),
+            (EngineUsage{40, std::nullopt, 3}));
+  EXPECT_EQ(ReadUsage(R"({"input_tokens":40,"output_tokens":"3"})"),
+            (EngineUsage{40, std::nullopt, 0}));
+}
+
+TEST(UsageReport, ReadsTheMetaInfoOfGenerate) {
+  EXPECT_EQ(ReadUsage(R"({"id":"1","finish_reason":{"type":"length","length":1},)"
+                      R"("prompt_tokens":40,"completion_tokens":1,"cached_tokens":32})"),
+            (EngineUsage{40, 32, 1}));
+}
+
 TEST(UsageReport, TellsNothingFromNone) {
   EXPECT_EQ(ReadUsage(R"({"prompt_tokens":40})"), (EngineUsage{40, std::nullopt}));
   for (const char* const details : {"null", "{}", "7", R"({"cached_tokens":null})",

@@ -1,5 +1,7 @@
 #include "router/routing/approximate_index.h"
 
+#include <algorithm>
+
 #include "text/tokens/key_chain.h"
 
 namespace fathom {
@@ -35,10 +37,37 @@ uint64_t ApproximateIndex::Send(RankLabel rank, std::span<const TokenId> tokens,
 void ApproximateIndex::Withdraw(uint64_t number) {
   const std::lock_guard lock(mutex_);
   if (number < oldest_) return;  // it was not kept, or is already forgotten
-  Sent& sent = sent_[number - oldest_];
+  Forget(sent_[number - oldest_]);
+}
+
+void ApproximateIndex::Forget(Sent& sent) {
   holders_.at(sent.rank).holdings->Remove(sent.keys, {});
   sent_bytes_ -= sent.keys.size() * sizeof(uint64_t);
-  sent.keys.clear();
+  sent.keys = {};
+}
+
+void ApproximateIndex::Evicted(uint64_t number, size_t kept) {
+  const std::lock_guard lock(mutex_);
+  if (number < oldest_) return;
+  const size_t at = number - oldest_;
+  const Name rank = sent_[at].rank;
+  // The block after the one in which they end: of that one the engine may have had a part.
+  const size_t block = kept / kBlock + 1;
+  if (block >= sent_[at].keys.size()) return;
+  const uint64_t gone = sent_[at].keys[block];
+  const auto had_it = [&](const Sent& sent) {
+    return sent.rank == rank && sent.keys.size() > block && sent.keys[block] == gone;
+  };
+  size_t last = at;
+  const size_t reach = at - std::min(at, kMostLooked);
+  while (last > reach && !had_it(sent_[last - 1])) --last;
+  if (last == reach) return;
+  size_t keys = 0;
+  for (size_t i = reach; i < last && keys < kMostForgotten; ++i) {
+    if (sent_[i].rank != rank) continue;
+    keys += sent_[i].keys.size();
+    Forget(sent_[i]);
+  }
 }
 
 void ApproximateIndex::Expire(TimePoint now) {

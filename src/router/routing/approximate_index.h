@@ -29,10 +29,18 @@ class ApproximateIndex {
   ApproximateIndex(Duration ttl, size_t max_bytes, uint64_t secret)
       : ttl_(ttl), most_bytes_(max_bytes / 8), index_(max_bytes, secret), seat_(index_.epochs()) {}
 
+  // Prompts that Evicted() looks at, and keys that it removes, so that it holds no loop.
+  static constexpr size_t kMostLooked = 16384;
+  static constexpr size_t kMostForgotten = 8192;
+
   // Returns the number of this prompt.
   uint64_t Send(RankLabel rank, std::span<const TokenId> tokens, uint64_t seed, TimePoint now);
   // The prompt did not reach the rank.
   void Withdraw(uint64_t number);
+  // The rank that got this prompt had only its first `kept` tokens any more, although it had more
+  // of them when an earlier one was sent there. Caches evict what was used least recently: forgets
+  // what was sent there up to then, but at most kMostForgotten keys at once.
+  void Evicted(uint64_t number, size_t kept);
   // Forgets expired prompts. Send() does it too; this is for times without traffic.
   void Expire(TimePoint now);
 
@@ -56,6 +64,8 @@ class ApproximateIndex {
   // With mutex_ held.
   void ForgetOld(TimePoint now);
   void ForgetOldest();
+  // It stays in the list, without keys.
+  void Forget(Sent& sent);
 
   const Duration ttl_;
   const size_t most_bytes_;  // of sent_

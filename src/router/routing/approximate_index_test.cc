@@ -171,5 +171,53 @@ TEST(ApproximateIndex, IsFedAndReadByManyThreads) {
   EXPECT_EQ(index.index().held(), 0u);
 }
 
+TEST_F(ApproximateIndexTest, ForgetsWhatIsOlderThanAnEvictedPrompt) {
+  const auto oldest = Tokens(640, 1000);
+  const auto old = Tokens(640, 5000);
+  const auto newer = Tokens(640, 9000);
+  for (const auto* prompt : {&oldest, &old, &newer}) Send(kOne, *prompt);
+  Send(kTwo, oldest);
+  const uint64_t again = index_.Send(kOne, old, kKeySeed, now_);
+  index_.Evicted(again, 128);
+  EXPECT_EQ(DepthOf(kOne, oldest), 0u);
+  EXPECT_EQ(DepthOf(kOne, old), 640u - 64) << "it has just been computed again";
+  EXPECT_EQ(DepthOf(kOne, newer), 640u - 64);
+  EXPECT_EQ(DepthOf(kTwo, oldest), 640u - 64) << "another rank";
+  Pass(seconds(10));
+  EXPECT_EQ(index_.index().held(), 0u);
+}
+
+TEST_F(ApproximateIndexTest, KeepsWhatOnlySharesThePartThatWasKept) {
+  const auto old = Tokens(640, 5000);
+  auto newer = old;
+  std::fill(newer.begin() + 128, newer.end(), 7u);
+  Send(kOne, old);
+  Send(kOne, newer);
+  index_.Evicted(index_.Send(kOne, old, kKeySeed, now_), 100);
+  EXPECT_EQ(DepthOf(kOne, newer), 640u - 64) << "the end of a block is not a loss";
+}
+
+TEST_F(ApproximateIndexTest, ForgetsNothingOfAPromptThatWasNeverThere) {
+  const auto other = Tokens(640, 1000);
+  Send(kOne, other);
+  const uint64_t first = index_.Send(kOne, Tokens(640, 5000), kKeySeed, now_);
+  index_.Evicted(first, 0);
+  EXPECT_GT(DepthOf(kOne, other), 0u);
+  index_.Evicted(first, 100000);
+  Pass(seconds(10));
+  index_.Evicted(first, 0);
+}
+
+TEST_F(ApproximateIndexTest, ForgetsAtMostSoMuchAtOnce) {
+  const auto prompt = Tokens(64 * 1024);
+  for (TokenId i = 0; i < 20; ++i) Send(kOne, Tokens(64 * 1024, 100000 * (i + 1)));
+  Send(kOne, prompt);
+  const size_t before = index_.index().held();
+  index_.Evicted(index_.Send(kOne, prompt, kKeySeed, now_), 0);
+  const size_t after = index_.index().held();
+  EXPECT_LT(after, before);
+  EXPECT_GE(after + ApproximateIndex::kMostForgotten + 1024, before);
+}
+
 }  // namespace
 }  // namespace fathom

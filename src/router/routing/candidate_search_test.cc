@@ -61,7 +61,10 @@ class ManyRanks {
     ASSERT_EQ(found.rank(), expected.rank());
     ASSERT_EQ(found.price(), expected.price());
     ASSERT_EQ(found.margin, expected.margin);
-    ASSERT_LE(found.ranks.size(), kBestListed + kHolders);
+    ASSERT_EQ(found.hint, expected.hint);
+    ASSERT_EQ(found.hint_decided, expected.hint_decided);
+    by_hint_ += found.hint_decided ? 1 : 0;
+    ASSERT_LE(found.ranks.size(), kBestListed + kHolders + (found.hint ? 1 : 0));
     if (found.full.empty()) {
       ASSERT_EQ(found.ranks.size() + found.others.count, sparse_.present());
     }
@@ -69,6 +72,7 @@ class ManyRanks {
     Replay(expected);
   }
   size_t decisions() const { return decisions_; }
+  size_t by_hint() const { return by_hint_; }
 
  private:
   static constexpr size_t kHolders = 6;
@@ -147,7 +151,21 @@ class ManyRanks {
     if (random_.Below(4) == 0)
       question.weights.prefill_scale = static_cast<double>(random_.Below(3));
     if (random_.Below(4) == 0) question.weights.active_request = 100;
+    if (random_.Below(2) == 0) question.hint = Hint();
     return question;
+  }
+
+  // Of a session whose last prompt was the beginning of this one, or another.
+  RouteQuestion::Hint Hint() {
+    Worker& worker = *workers_[random_.Below(workers_.size())];
+    RouteQuestion::Hint hint;
+    hint.last = {.rank = {worker.id().value(), 0}, .life = worker.ranks.only().life()};
+    std::vector<PromptMark> marks;
+    MarkPrompt(tokens_, kKeySeed ^ world_.secret, marks);
+    hint.last.mark = marks[random_.Below(marks.size())];
+    if (random_.Below(4) == 0) ++hint.last.mark.key;
+    hint.events_late = random_.Below(2) == 0;
+    return hint;
   }
 
   void StartTurn() {
@@ -189,11 +207,13 @@ class ManyRanks {
   Roster sparse_;
   Roster whole_;
   size_t decisions_ = 0;
+  size_t by_hint_ = 0;
 };
 
 TEST(CandidateSearchProperty, ChoosesWhatALookAtEveryRankChooses) {
   Random random(17);
   size_t decisions = 0;
+  size_t by_hint = 0;
   for (int fleet = 0; fleet < 12; ++fleet) {
     ManyRanks ranks(random.Next(), kAllListed + 1 + random.Below(400));
     for (int step = 0; step < 150; ++step) {
@@ -201,8 +221,10 @@ TEST(CandidateSearchProperty, ChoosesWhatALookAtEveryRankChooses) {
       ASSERT_NO_FATAL_FAILURE(ranks.Compare()) << fleet << " " << step;
     }
     decisions += ranks.decisions();
+    by_hint += ranks.by_hint();
   }
   EXPECT_GT(decisions, 1000u);
+  EXPECT_GT(by_hint, 50u);
 }
 
 // A fleet of one model without requests.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/random.h"
+#include "router/fleet/prefill_work.h"
 #include "router/routing/prefix_hash.h"
 #include "router/routing/shuffle.h"
 
@@ -57,6 +59,36 @@ size_t Drawn(const Decision& decision) {
   return first;
 }
 
+// Costs are as good as equal if they differ by less than this share of the prompt's whole prefill:
+// a rank with one more request in prefill is never as good, one with a few more in decode may be.
+constexpr double kTie = 1.0 / 32;
+
+// A hint never beats a cache: its rank must save as much.
+bool IsTie(const Decision& decision, const Price& hinted, const Price& best) {
+  const double whole =
+      decision.weights.prefill_scale * PrefillWork(static_cast<double>(decision.prompt.tokens), 0);
+  return hinted.reused >= best.reused && hinted.cost - best.cost <= kTie * whole;
+}
+
+// The lowest cost, or the rank of the session's hint if that costs as much.
+size_t LowestOrHinted(Decision& decision) {
+  const size_t best = Lowest(decision);
+  if (!decision.hint) return best;
+  const auto found = std::ranges::find(decision.ranks, decision.hint->rank, &RankView::rank);
+  if (found == decision.ranks.end()) return best;
+  const auto hinted = static_cast<size_t>(found - decision.ranks.begin());
+  if (hinted != best && !IsTie(decision, decision.prices[hinted], decision.prices[best])) {
+    return best;
+  }
+  RankView plain = *found;
+  plain.believed = decision.hint->otherwise;
+  const Price price =
+      std::exchange(decision.prices[hinted], PriceOf(decision.prompt, plain, decision.weights));
+  decision.hint_decided = Lowest(decision) != hinted;
+  decision.prices[hinted] = price;
+  return hinted;
+}
+
 double MarginOf(const Decision& decision) {
   const std::vector<Price>& prices = decision.prices;
   double second = decision.others.lowest;
@@ -95,6 +127,7 @@ void KeepOnly(Decision& decision, const std::vector<bool>& keep) {
 
 void Decide(Decision& decision) {
   decision.prices.clear();
+  decision.hint_decided = false;
   for (const RankView& rank : decision.ranks) {
     decision.prices.push_back(PriceOf(decision.prompt, rank, decision.weights));
   }
@@ -102,7 +135,7 @@ void Decide(Decision& decision) {
     decision.chosen = PlaceByPrefix(decision.prefix, decision.ranks, decision.bound,
                                     {decision.others.count, decision.others.requests});
   } else {
-    decision.chosen = decision.weights.temperature > 0 ? Drawn(decision) : Lowest(decision);
+    decision.chosen = decision.weights.temperature > 0 ? Drawn(decision) : LowestOrHinted(decision);
   }
   decision.margin = MarginOf(decision);
 }
@@ -116,6 +149,7 @@ void Shorten(Decision& decision) {
   }
   std::vector<bool> keep(count);
   keep[decision.chosen] = true;
+  if (decision.hint_decided) keep[Lowest(decision)] = true;  // that the hint's rank equals
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   const auto best = order.begin() + kBestListed;

@@ -3,7 +3,8 @@
 // Decide() is a pure function of the fields above `prices`, so a recorded decision can be replayed
 // bit for bit and explained later. In a large fleet not every candidate is listed: those that hold
 // a part of the prompt are, and the best of the others. Every rule of choice is the lowest of a
-// number that each candidate has by itself, so the listed ones are enough to repeat the choice.
+// number that each candidate has by itself, so the listed ones are enough to repeat the choice. (A
+// hint only compares its rank with the lowest, and both are listed.)
 #pragma once
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "router/routing/policy.h"
 #include "router/routing/price.h"
+#include "router/routing/session_hints.h"
 #include "router/routing/waste.h"
 
 namespace fathom {
@@ -24,6 +26,7 @@ struct Decision {
   RouterMode mode = RouterMode::kKv;
   bool events = true;         // depths: engines' events, not the router's own decisions
   bool tokens_known = false;  // otherwise the choice is by load
+  bool by_text = false;       // in place of tokens there are values of the prompt's text
   PromptView prompt;
   Weights weights;
   uint64_t random = 0;  // the seed of this choice
@@ -44,11 +47,21 @@ struct Decision {
   std::vector<RankLabel> full;  // left out: they run as many sequences as they can; some of them
   uint32_t full_tokens = 0;     // leading tokens of the prompt that one of `full` has cached
   size_t tree_size = 0;         // blocks in the index
+  // The rank that served the request's session last, by a hint of its client. It is a candidate.
+  struct Hint {
+    HintKind kind = HintKind::kUser;
+    RankLabel rank;
+    uint32_t tokens = 0;     // of its `believed`, those that only the hint gives
+    uint32_t otherwise = 0;  // its `believed` without the hint
+    friend bool operator==(const Hint&, const Hint&) = default;
+  };
+  std::optional<Hint> hint;
 
   // The result.
   std::vector<Price> prices;  // of each rank
   size_t chosen = 0;
-  double margin = 0;  // cost of the second best minus the chosen one's; 0 if there is none
+  double margin = 0;          // cost of the second best minus the chosen one's; 0 if there is none
+  bool hint_decided = false;  // without the hint another rank would have been chosen
 
   // The request.
   std::string_view narrowed_by;  // the request's option that excluded ranks; or empty

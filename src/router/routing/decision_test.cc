@@ -73,6 +73,68 @@ TEST(Decision, SpreadsMoreTheHigherTheTemperature) {
   EXPECT_NEAR(static_cast<double>(alike[0]), 1000, 120);
 }
 
+Decision Hinted(Decision decision, size_t rank) {
+  decision.hint = {.rank = decision.ranks[rank].rank, .otherwise = decision.ranks[rank].believed};
+  return decision;
+}
+
+TEST(Decision, FollowsAHintAmongEqualRanks) {
+  const auto counts = Count(Hinted(Between({3, 3, 3, 3}), 2), 200);
+  EXPECT_EQ(counts[2], 200u);
+  Decision decision = Hinted(Between({3, 3}), 1);
+  bool decided = false;
+  bool agreed = false;
+  for (decision.random = 0; decision.random < 20; ++decision.random) {
+    Decide(decision);
+    (decision.hint_decided ? decided : agreed) = true;
+  }
+  EXPECT_TRUE(decided) << "the shuffle preferred the other one";
+  EXPECT_TRUE(agreed);
+}
+
+TEST(Decision, FollowsNoHintAgainstLoad) {
+  // Of a prompt of 100 tokens, a tie is about three tokens of prefill.
+  Decision decision = Hinted(Between({100, 101}), 1);
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 1u);
+  EXPECT_TRUE(decision.hint_decided);
+  EXPECT_LT(decision.margin, 0);
+  decision = Hinted(Between({100, 110}), 1);
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 0u);
+  EXPECT_FALSE(decision.hint_decided);
+}
+
+TEST(Decision, FollowsNoHintAgainstACache) {
+  Decision decision = Hinted(Between({100, 100}), 1);
+  decision.ranks[0].cached = {1, 1, 1, 1};
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 0u) << "one token more";
+  decision.ranks[0].load.backlog = 200;
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 1u) << "by load";
+  EXPECT_FALSE(decision.hint_decided);
+}
+
+TEST(Decision, IsNotDecidedByAHintThatOnlyAgrees) {
+  Decision decision = Hinted(Between({500, 100}), 1);
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 1u);
+  EXPECT_FALSE(decision.hint_decided);
+  // A belief of the hint that makes the difference.
+  decision = Hinted(Between({100, 120}), 1);
+  decision.ranks[1].believed = 64;
+  decision.hint->tokens = 64;
+  Decide(decision);
+  EXPECT_EQ(decision.chosen, 1u);
+  EXPECT_TRUE(decision.hint_decided);
+}
+
+TEST(Decision, DrawsWithoutHints) {
+  const auto counts = Count(Hinted(Between({5, 5, 5}, 1), 1), 3000);
+  EXPECT_NEAR(static_cast<double>(counts[1]), 1000, 120);
+}
+
 TEST(Decision, ReportsAsCachedOnlyWhatEventsSay) {
   Decision decision = Between({0});
   decision.ranks[0].cached = {48, 64, 64, 64};

@@ -33,6 +33,11 @@ constexpr bool WantsTokens(RouterMode mode) {
   return mode == RouterMode::kKv || mode == RouterMode::kPrefixHash;
 }
 
+// Whether the mode decides, at least among several equal choices, by load.
+constexpr bool UsesLoad(RouterMode mode) {
+  return WantsTokens(mode) || mode == RouterMode::kLeastLoaded;
+}
+
 struct Candidate {
   WorkerId id;
   uint32_t in_flight = 0;

@@ -36,6 +36,7 @@ struct RankView {
   uint64_t held = 0;        // tokens in its cache
   uint64_t capacity = 0;    // tokens that it can hold; 0: unknown
   uint32_t believed = 0;    // leading tokens of prompts recently sent there
+  uint32_t text = 0;        // of a prompt by its text: leading values of prompts sent there
   uint32_t shared = 0;      // leading tokens that running requests hold there
   double trust = 1;         // factor for `cached` and `believed`
   double slowness = 1;      // relative to the fleet

@@ -21,7 +21,7 @@ Reservation::Reservation(Steering& steering, const Steering::Choice& choice,
   const uint64_t brought = world_.sent.Begin(sending_, rank.rank, steering.marks(), now);
   rest_ = prompt - sending_.covered();
   rank_.load.Enter(stay_, kind, work, brought + rest_, now);
-  if (world_.approximate && !question.tokens.empty()) {
+  if (world_.approximate && !question.tokens.empty() && !question.by_text) {
     guess_ = world_.approximate->Send(rank.rank, question.tokens, question.seed, now);
   }
 }

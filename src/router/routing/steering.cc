@@ -74,6 +74,7 @@ SteeringWorld::SteeringWorld(const SteeringOptions& o, uint64_t s)
   if (o.mode == RouterMode::kKv && !o.events) {
     approximate.emplace(o.approximate_ttl, o.approximate_bytes, s);
   }
+  if (o.mode == RouterMode::kKv && o.by_text) texts.emplace(o.text_ttl, o.text_bytes, s);
 }
 
 // At this moment, with nothing that the lookup has found of the prompt.
@@ -85,6 +86,8 @@ RankView Steering::Look(uint32_t position) {
   const bool caches = place.worker->report.prefix_caching().value_or(true);
   const bool usable = caches && !place.rank->doubted.load(std::memory_order_relaxed);
   view.trust = usable ? place.rank->witness.Credit(space_, kind_) : 0;
+  // What is known of texts does not depend on events.
+  if (decision_.by_text) view.trust = caches ? place.rank->text.credit() : 0;
   view.capacity = place.worker->report.kv_tokens();
   if (!decision_.tokens_known) return view;
   const Roster::Holding& holding = roster_->holding(position);
@@ -189,6 +192,19 @@ void Steering::FindDepths(const RouteQuestion& question) {
   }
 }
 
+// As a belief: the router itself has sent them. What the roster knows of the ranks' caches stays.
+void Steering::FindTexts(const RouteQuestion& question) {
+  if (!texts_) return;
+  for (const CacheReader::Found& found : texts_->Match(question.tokens, question.seed)) {
+    if (found.tokens[0] == 0) continue;
+    const uint32_t position = roster_->Find(found.rank);
+    if (position == Roster::kNone || roster_->IsExcluded(position)) continue;
+    RankView& view = Listed(position);
+    view.text = static_cast<uint32_t>(found.tokens[0]);
+    view.believed = view.text;
+  }
+}
+
 void Steering::FindSent(TimePoint now) {
   world_.sent.Find(marks_, now, sent_);
   for (const SentPrompts::Found& found : sent_) {
@@ -199,6 +215,30 @@ void Steering::FindSent(TimePoint now) {
     view.believed = std::max(view.believed, found.believed);
     view.shared = found.shared;
   }
+}
+
+// A rank that is not listed cannot be chosen, so the hinted one is. Its session's last prompt
+// counts as cached there while its events may be late, as far as this prompt begins with it.
+void Steering::TakeHint(const RouteQuestion::Hint& hint) {
+  const uint32_t position = roster_->Find(hint.last.rank);
+  if (position == Roster::kNone || roster_->IsExcluded(position)) return;
+  RankView& view = Listed(position);
+  decision_.hint = {.kind = hint.kind, .rank = view.rank, .otherwise = view.believed};
+  const uint32_t tokens = hint.last.mark.tokens;
+  const uint32_t known = std::max(view.cached[kTiers - 1], view.believed);
+  if (tokens <= known || !HoldsSession(hint, position)) return;
+  decision_.hint->tokens = tokens - known;
+  view.believed = tokens;
+}
+
+// What events confirm elsewhere is worth more than what a hint suggests.
+bool Steering::HoldsSession(const RouteQuestion::Hint& hint, uint32_t position) const {
+  const PromptMark& mark = hint.last.mark;
+  if (!hint.events_late || roster_->at(position).rank->life() != hint.last.life) return false;
+  if (std::ranges::find(marks_, mark) == marks_.end()) return false;
+  return std::ranges::none_of(decision_.ranks, [&](const RankView& rank) {
+    return rank.trust > 0 && rank.cached[kTiers - 1] > mark.tokens;
+  });
 }
 
 // Removes the listed ranks that are full. Returns whether one of the others has room.
@@ -230,6 +270,7 @@ void Steering::Begin(const RouteQuestion& question, Roster& roster, TimePoint no
   decision_.mode = options.mode;
   decision_.events = options.events;
   decision_.tokens_known = !question.tokens.empty();
+  decision_.by_text = question.by_text;
   // For some prompts only the leading tokens are known.
   decision_.prompt.tokens =
       std::max(static_cast<uint32_t>(question.tokens.size()), question.prompt_tokens);
@@ -242,6 +283,7 @@ void Steering::Begin(const RouteQuestion& question, Roster& roster, TimePoint no
   decision_.others = {};
   decision_.full.clear();
   decision_.full_tokens = 0;
+  decision_.hint.reset();
   const auto waiting = static_cast<double>(CountWaiting() + question.queued);
   decision_.prompt.pressure = waiting / roster.present();
   marks_.clear();
@@ -272,11 +314,19 @@ Steering::Choice Steering::Decide(const RouteQuestion& question, Roster& roster,
     MarkPrompt(question.tokens, question.seed ^ world_.secret, marks_, question.known.Marks());
     stages_.hash = watch.Lap();
     if (world_.approximate) world_.approximate->Expire(now);
-    FindDepths(question);
+    if (world_.texts) world_.texts->Expire(now);
+    question.by_text ? FindTexts(question) : FindDepths(question);
     FindSent(now);
-    lost_ = depths_->FindLost(question.tokens, question.seed, question.known);
+    if (!question.by_text) {
+      lost_ = depths_->FindLost(question.tokens, question.seed, question.known);
+    }
     stages_.lookup = watch.Lap();
+  } else if (question.continued.tokens > 0) {
+    const uint32_t position = roster.Find(question.continued.rank);
+    const bool present = position != Roster::kNone && !roster.IsExcluded(position);
+    if (present) Listed(position).believed = question.continued.tokens;
   }
+  if (question.hint) TakeHint(*question.hint);
   if (by_prefix) {
     decision_.prefix = PrefixHash(question.tokens, options.prefix_tokens, question.seed);
     decision_.bound = options.prefix_bound;

@@ -44,6 +44,9 @@ struct SteeringOptions {
   Duration belief_outlives = std::chrono::seconds(1);
   Duration approximate_ttl = std::chrono::seconds(120);
   size_t approximate_bytes = size_t{1} << 30;
+  bool by_text = false;  // prompts without tokens: their texts are remembered
+  Duration text_ttl = std::chrono::seconds(120);
+  size_t text_bytes = size_t{128} << 20;
   size_t prefix_tokens = 1024;
   double prefix_bound = 1.25;
   double queue_threshold = 2;
@@ -83,6 +86,7 @@ struct SteeringWorld {
   EngineSpeed speed;  // of the whole fleet
   DecisionRing ring;
   std::optional<ApproximateIndex> approximate;  // if options.events is false
+  std::optional<ApproximateIndex> texts;        // if options.by_text
 };
 
 // Depths from an index; `index` may be null, and must outlive the result.
@@ -91,18 +95,34 @@ std::unique_ptr<DepthSource> DepthsOf(const CacheIndex* index);
 struct RouteQuestion {
   std::span<const TokenId> tokens;  // empty: unknown
   uint64_t seed = 0;                // of their namespace
+  bool by_text = false;             // they are values of the prompt's text
   KnownPrefix known;                // keys of an earlier prompt with the same beginning
   uint32_t prompt_tokens = 0;       // an estimate if the tokens are unknown
   PromptSpace space = PromptSpace::kPlain;
   PromptKind kind = PromptKind::kChat;
   size_t queued = 0;  // requests waiting in the router for a rank with room
+  // The rank of the last request of the same session, by a hint of the client.
+  struct Hint {
+    HintKind kind = HintKind::kUser;
+    HintedRank last;
+    bool events_late = false;  // that request's events may still be on their way
+  };
+  std::optional<Hint> hint;
   Weights weights;
+  // The beginning of a prompt that is unknown, if a rank is believed to have it.
+  struct Continued {
+    RankLabel rank;
+    uint32_t tokens = 0;
+  };
+  Continued continued = {};
 };
 
 class Steering final : private CandidateSearch::Views {
  public:
   Steering(SteeringWorld& world, std::unique_ptr<DepthSource> depths, uint64_t seed)
-      : world_(world), depths_(std::move(depths)), random_(seed) {}
+      : world_(world), depths_(std::move(depths)), random_(seed) {
+    if (world.texts) texts_.emplace(world.texts->index());
+  }
 
   enum class Patience : uint8_t { kMayWait, kMustDecide };
   struct Choice {
@@ -156,11 +176,15 @@ class Steering final : private CandidateSearch::Views {
   bool IsCalm(const Roster::Part& part) const;
   RankView& Listed(uint32_t position);
   void FindDepths(const RouteQuestion& question);
+  void FindTexts(const RouteQuestion& question);
   void FindSent(TimePoint now);
+  void TakeHint(const RouteQuestion::Hint& hint);
+  bool HoldsSession(const RouteQuestion::Hint& hint, uint32_t position) const;
   bool LeaveOutFull();
 
   SteeringWorld& world_;
   const std::unique_ptr<DepthSource> depths_;
+  std::optional<CacheReader> texts_;
   Random random_;
   Decision decision_;
   std::vector<PromptMark> marks_;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "router/routing/reservation.h"
+#include "router/routing/text_claim.h"
 
 namespace fathom {
 namespace {
@@ -56,6 +57,7 @@ class SteeringTest : public testing::Test {
   Steering::Choice Decide(const std::vector<TokenId>& tokens,
                           Patience patience = Patience::kMayWait) {
     question_ = {.tokens = tokens, .seed = kKeySeed, .weights = world_->options.weights};
+    question_.hint = hint_;
     return steering_->Decide(question_, places_, now_, patience);
   }
   // Where the prompt would go.
@@ -98,6 +100,7 @@ class SteeringTest : public testing::Test {
   std::optional<Steering> steering_;
   std::deque<RankLoad::Stay> stays_;
   RouteQuestion question_;
+  std::optional<RouteQuestion::Hint> hint_;
   std::vector<TokenId> prompt_;
   size_t sent_to_ = 0;
   TimePoint now_{std::chrono::hours(1)};
@@ -182,6 +185,88 @@ TEST_F(SteeringTest, KeepsABurstTogetherBeforeAnyEventCanCome) {
   EXPECT_EQ(decision.cached_tokens(), 0u) << "nothing is confirmed";
   const auto other = Send("QRSTUVWX");
   EXPECT_NE(sent_to_, first);
+}
+
+TEST_F(SteeringTest, FollowsAHintWhoseEventsAreLate) {
+  Build(4);
+  PlaceOf("ABCD");
+  const Place& at = places_[2];
+  hint_ = {.last = {.rank = at.label(), .life = at.rank->life(), .mark = steering_->marks().back()},
+           .events_late = true};
+  Load(2, 50);  // more than a tie, less than the prefill of what was sent before
+  EXPECT_EQ(PlaceOf("ABCDE"), 2u);
+  const Decision decision = *Decide(prompt_).decision;
+  EXPECT_TRUE(decision.hint_decided);
+  EXPECT_EQ(decision.hint->tokens, 4 * kBlock);
+  EXPECT_EQ(decision.rank().believed, 4 * kBlock);
+  EXPECT_EQ(decision.cached_tokens(), 0u) << "nothing is confirmed";
+  Load(2, 500);
+  EXPECT_NE(PlaceOf("ABCDE"), 2u) << "more than that prefill";
+}
+
+TEST_F(SteeringTest, BelievesAHintOnlyAboutTheSamePromptTheSameEngineAndForSomeTime) {
+  Build(2);
+  PlaceOf("ABCD");
+  const Place& at = places_[1];
+  const RouteQuestion::Hint hint{
+      .last = {.rank = at.label(), .life = at.rank->life(), .mark = steering_->marks().back()},
+      .events_late = true};
+  Load(1, 50);
+  hint_ = hint;
+  EXPECT_EQ(PlaceOf("ABCDE"), 1u);
+  EXPECT_EQ(PlaceOf("XBCDE"), 0u) << "another prompt";
+  EXPECT_EQ(PlaceOf("ABC"), 0u) << "a shorter one";
+  hint_->last.life += 1;
+  EXPECT_EQ(PlaceOf("ABCDE"), 0u) << "another process";
+  hint_ = hint;
+  hint_->events_late = false;
+  EXPECT_EQ(PlaceOf("ABCDE"), 0u) << "events had their time";
+  hint_ = hint;
+  hint_->last.rank.dp_rank = 7;
+  EXPECT_EQ(PlaceOf("ABCDE"), 0u) << "no such rank";
+  EXPECT_FALSE(Decide(prompt_).decision->hint);
+}
+
+TEST_F(SteeringTest, BelievesNoHintWhereAnotherRankHasMore) {
+  Build(3);
+  PlaceOf("ABCD");
+  const Place& at = places_[1];
+  hint_ = {.last = {.rank = at.label(), .life = at.rank->life(), .mark = steering_->marks().back()},
+           .events_late = true};
+  Hold(0, "ABCDE");
+  Load(0, 40);
+  EXPECT_EQ(PlaceOf("ABCDEF"), 0u);
+  EXPECT_EQ(Decide(prompt_).decision->hint->tokens, 0u);
+  Hold(2, "ABC");
+  EXPECT_EQ(PlaceOf("ABCDEF"), 0u);
+}
+
+TEST_F(SteeringTest, FollowsAHintAmongEqualRanksWithoutTokens) {
+  Build(4);
+  RouteQuestion question{.prompt_tokens = 300, .weights = {}};
+  question.hint = {.last = {.rank = places_[2].label()}};
+  for (int i = 0; i < 20; ++i) {
+    const auto choice = steering_->Decide(question, places_, now_, Patience::kMayWait);
+    EXPECT_EQ(PositionOf(choice.place), 2u);
+  }
+  Load(2, 100, 100);
+  const auto choice = steering_->Decide(question, places_, now_, Patience::kMayWait);
+  EXPECT_NE(PositionOf(choice.place), 2u);
+}
+
+// A gateway in front may send one user for all of its own.
+TEST_F(SteeringTest, SpreadsTheRequestsOfOneHint) {
+  Build(4);
+  hint_ = {.last = {.rank = places_[0].label()}};
+  std::vector<std::unique_ptr<Reservation>> running;
+  std::vector<size_t> counts(4);
+  for (char letter = 0; letter < 80; ++letter) {
+    running.push_back(Send(std::string(16, static_cast<char>(32 + letter))));
+    running.back()->FirstByte(now_);
+    ++counts[sent_to_];
+    hint_->last = {.rank = places_[sent_to_].label()};
+  }
+  for (size_t place = 0; place < 4; ++place) EXPECT_NEAR(counts[place], 20, 4) << place;
 }
 
 TEST_F(SteeringTest, BelievesNothingOfARankWhosePrefixCachingIsOff) {
@@ -353,6 +438,97 @@ TEST_F(SteeringTest, DecidesWithoutAnIndex) {
   const auto choice = blind.Decide(question, places_, now_, Patience::kMayWait);
   EXPECT_EQ(PositionOf(choice.place), 1u);
   EXPECT_EQ(choice.decision->tree_size, 0u);
+}
+
+// Prompts without tokens.
+class SteeringByTextTest : public SteeringTest {
+ protected:
+  void SetUp() override { Build(3, {.by_text = true}); }
+  Steering::Choice Ask(std::string_view letters) {
+    prompt_ = Prompt(letters);
+    question_ = {
+        .tokens = prompt_, .seed = kKeySeed, .by_text = true, .weights = world_->options.weights};
+    return steering_->Decide(question_, places_, now_, Patience::kMustDecide);
+  }
+  // Serves the prompt; its engine finds so many tokens.
+  size_t Serve(std::string_view letters, std::optional<uint64_t> found) {
+    const Steering::Choice choice = Ask(letters);
+    TextClaim claim(*world_->texts, choice, prompt_.size(), true);
+    claim.FirstByte(prompt_, kKeySeed, now_);
+    claim.End(prompt_.size(), found);
+    return PositionOf(choice.place);
+  }
+};
+
+TEST_F(SteeringByTextTest, FollowsWhatWasSent) {
+  const size_t first = Serve("ABCD", 0);
+  Load(first, 100);
+  const size_t second = Serve("EFGH", 0);
+  EXPECT_NE(first, second);
+  Load(second, 200);
+  const Steering::Choice choice = Ask("ABCDX");
+  EXPECT_EQ(PositionOf(choice.place), first);
+  EXPECT_TRUE(choice.decision->by_text);
+  EXPECT_EQ(choice.decision->rank().text, 4 * kBlock);
+  EXPECT_EQ(choice.decision->rank().believed, 4 * kBlock);
+  EXPECT_EQ(choice.decision->cached_tokens(), 0u) << "it is never reported as cached";
+}
+
+TEST_F(SteeringByTextTest, KeepsTextsAndTokensApart) {
+  Serve("ABCD", 0);
+  Hold(2, "WXYZ");
+  prompt_ = Prompt("ABCD");
+  EXPECT_EQ(Decide(prompt_).decision->rank().believed, 0u) << "equal tokens are another prompt";
+  for (const RankView& rank : Ask("WXYZ").decision->ranks) {
+    EXPECT_EQ(rank.text + rank.believed + rank.cached[0], 0u);
+  }
+}
+
+TEST_F(SteeringByTextTest, KnowsNothingBeforeTheFirstByte) {
+  const Steering::Choice choice = Ask("ABCD");
+  TextClaim claim(*world_->texts, choice, prompt_.size(), true);
+  EXPECT_FALSE(claim.End(prompt_.size(), 0));
+  EXPECT_EQ(world_->texts->index().held(), 0u);
+}
+
+TEST_F(SteeringByTextTest, DoubtsARankThatDoesNotFindWhatWasAssumed) {
+  const size_t place = Serve("ABCD", 0);
+  for (unsigned i = 0; i + 1 < TextRecord::kLeast; ++i) EXPECT_EQ(Serve("ABCD", 1), place);
+  EXPECT_EQ(Ask("ABCD").decision->rank().trust, 1) << "three are too few";
+  Serve("ABCD", 1);
+  Load(place, 10);
+  const Steering::Choice choice = Ask("ABCD");
+  EXPECT_NE(PositionOf(choice.place), place);
+  // A request that is sent there all the same shows that it is well again.
+  for (int i = 0; i < 10; ++i) places_[place].rank->text.Served(256, 256);
+  EXPECT_EQ(PositionOf(Ask("ABCD").place), place);
+}
+
+TEST_F(SteeringByTextTest, BelievesEnginesThatReportNothing) {
+  const size_t place = Serve("ABCD", std::nullopt);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Serve("ABCD", std::nullopt), place);
+  EXPECT_EQ(places_[place].rank->text.credit(), 1);
+}
+
+TEST_F(SteeringByTextTest, UsesNoTextsWhereTheyAreNotRemembered) {
+  SteeringWorld hashing({.mode = RouterMode::kPrefixHash, .by_text = true}, 99);
+  EXPECT_FALSE(hashing.texts);
+  Steering steering(hashing, DepthsOf(nullptr), 1);
+  prompt_ = Prompt("ABCD");
+  question_ = {.tokens = prompt_, .seed = 5, .by_text = true};
+  const auto choice = steering.Decide(question_, places_, now_, Patience::kMustDecide);
+  EXPECT_NE(choice.decision->prefix, 0u) << "the values are hashed like tokens";
+}
+
+TEST_F(SteeringByTextTest, MeasuresWhatWasAssumedInTheTokensOfTheEngine) {
+  Serve("ABCD", 0);
+  const Steering::Choice choice = Ask("ABCDEFGH");
+  TextClaim claim(*world_->texts, choice, prompt_.size(), true);
+  claim.FirstByte(prompt_, kKeySeed, now_);
+  const auto outcome = claim.End(prompt_.size() * 2, 500);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->assumed, 2 * 4 * kBlock);
+  EXPECT_EQ(outcome->found, 500u);
 }
 
 }  // namespace

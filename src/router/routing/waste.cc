@@ -26,6 +26,8 @@ std::string_view Name(WasteCause cause) {
       return "forgotten";
     case WasteCause::kEvicted:
       return "evicted";
+    case WasteCause::kUnread:
+      return "prompts_unread";
   }
   std::unreachable();
 }

@@ -26,8 +26,9 @@ enum class WasteCause : uint8_t {
   kGone,          // the rank that had it was restarted, cleared or removed
   kForgotten,     // the index had no memory for it
   kEvicted,       // the engine evicted it
+  kUnread,        // the prompt was not read: what another rank had of it is an estimate
 };
-constexpr size_t kWasteCauses = 10;
+constexpr size_t kWasteCauses = 11;
 // One spelling everywhere.
 std::string_view Name(WasteCause cause);
 

@@ -3,19 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 
+#include "base/secret.h"
 #include "io/net/tls.h"
 #include "metrics/catalogue.h"
+#include "router/serve/etcd_access.h"
+#include "router/sources/etcd_source.h"
+#include "router/sources/file_source.h"
+#include "router/sources/worker_entry.h"
 
 namespace fathom {
 namespace {
-
-// Separate from the seed of the choices: clients must not be able to predict places in the index.
-uint64_t RandomSecret() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
 
 uint64_t SeedOf(const Settings& settings) {
   const int64_t seed = settings.Integer("seed");
@@ -50,6 +48,11 @@ ListenPlan::Keys KeysSet(const Settings& s) {
 
 bool FollowsEvents(const Settings& s) {
   return s.Choice("kv-events") == "on" && s.Flag("router-kv-events");
+}
+
+// Other modes choose without looking at prompts.
+bool UsesPrompts(const Settings& s) {
+  return s.Choice("router-mode") == "kv" || s.Choice("router-mode") == "prefix-hash";
 }
 
 // Block sizes do not matter if the contents of caches are not used.
@@ -111,6 +114,9 @@ SteeringOptions SteeringOptionsOf(const Settings& s) {
   o.belief_outlives = s.Time("router-belief-ttl");
   o.approximate_ttl = s.Time("router-ttl");
   o.approximate_bytes = s.Bytes("index-max-bytes");
+  o.by_text = s.Flag("text-fallback");
+  o.text_ttl = s.Time("router-ttl");
+  o.text_bytes = std::min(o.text_bytes, s.Bytes("index-max-bytes"));
   o.prefix_tokens = static_cast<size_t>(s.Integer("router-prefix-hash-tokens"));
   o.prefix_bound = s.Number("router-prefix-hash-bound");
   o.queue_threshold = s.Number("router-queue-threshold");
@@ -122,6 +128,7 @@ GatewayOptions GatewayOptionsOf(const Settings& s) {
   GatewayOptions o;
   o.steering = SteeringOptionsOf(s);
   o.session_ttl = s.Time("session-affinity-ttl");
+  o.session_hints = ParseSessionHints(s.List("session-hints")).value();
   o.max_in_flight = static_cast<uint32_t>(s.Integer("max-in-flight"));
   o.max_waiting = static_cast<uint32_t>(s.Integer("max-waiting"));
   o.queue_timeout = s.Time("queue-timeout");
@@ -231,6 +238,7 @@ Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s, std::st
 Result<void> Frontend::Check(const Settings& settings) {
   TRY_VOID(ListenPlan::Of(settings, KeysSet(settings)));
   for (const std::string& path : settings.List("pass-routes")) TRY_VOID(PassRoutes::Check(path));
+  TRY_VOID(ParseSessionHints(settings.List("session-hints")));
   return {};
 }
 
@@ -239,20 +247,22 @@ Result<std::unique_ptr<Frontend>> Frontend::Create(const Settings& settings,
   TRY_VOID(Check(settings));
   TRY(const ListenPlan listen, ListenPlan::Of(settings, KeysSet(settings)));
   TRY(ResolverOptions names, ResolverOptionsOf(settings, log));
-  std::unique_ptr<Frontend> frontend(new Frontend(settings, listen, log));
+  std::unique_ptr<Frontend> frontend(new Frontend(settings, environment, listen, log));
   frontend->resolver_ = std::make_unique<Resolver>(std::move(names));
   for (size_t i = 0; i < ThreadsOf(settings); ++i) {
     frontend->loops_.push_back(std::make_unique<Loop>());
   }
-  TRY_VOID(frontend->LoadFleet(environment));
+  TRY_VOID(frontend->LoadFleet());
   TRY_VOID(frontend->OpenIntake());
   TRY_VOID(frontend->OpenGateway());
   TRY_VOID(frontend->OpenServers());
   return frontend;
 }
 
-Frontend::Frontend(const Settings& settings, const ListenPlan& listen, Log& log)
+Frontend::Frontend(const Settings& settings, const Environment& environment,
+                   const ListenPlan& listen, Log& log)
     : settings_(settings),
+      environment_(environment),
       listen_(listen),
       api_keys_(ApiKeysOf(settings)),
       admin_keys_(AdminKeysOf(settings)),
@@ -260,7 +270,13 @@ Frontend::Frontend(const Settings& settings, const ListenPlan& listen, Log& log)
 
 Frontend::~Frontend() { Stop(); }
 
-Result<void> Frontend::LoadFleet(const Environment& environment) {
+std::optional<std::string> Frontend::Variable(const std::string& name) const {
+  const auto found = environment_.find(name);
+  if (found == environment_.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<void> Frontend::LoadFleet() {
   const BreakerOptions breaker{static_cast<uint32_t>(settings_.Integer("circuit-breaker-failures")),
                                settings_.Time("circuit-breaker-open")};
   fleet_ = std::make_unique<Fleet>(breaker);
@@ -281,11 +297,7 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
     registry_.AddCollector(
         [this](Exposition& out) { CollectEngineLoads(*fleet_->Current(), out); });
   }
-  auto variable = [environment](const std::string& name) -> std::optional<std::string> {
-    const auto found = environment.find(name);
-    if (found == environment.end()) return std::nullopt;
-    return found->second;
-  };
+  auto variable = [this](const std::string& name) { return Variable(name); };
   directory_ =
       std::make_unique<Directory>(*fleet_, *prober_, std::move(variable), log_, load_watch_.get(),
                                   sizes_.get(), settings_.List("worker-key-env"));
@@ -293,20 +305,32 @@ Result<void> Frontend::LoadFleet(const Environment& environment) {
     return resolver_->Ask(control_, std::move(host), port);
   };
   const DnsWatchOptions watch{.interval = settings_.Time("dns-interval")};
-  dns_watch_ = std::make_unique<DnsWatch>(control_, *directory_, std::move(resolve), watch, log_);
+  muster_ = std::make_unique<Muster>(*directory_, log_);
+  dns_watch_ =
+      std::make_unique<DnsWatch>(control_, *directory_, *muster_, std::move(resolve), watch, log_);
+  sources_ = std::make_unique<WorkerSources>(control_, *muster_, *dns_watch_);
+  sources_->Teach("file", [this](const WorkerRequest& entry) {
+    return FileSource::Create(entry, *muster_, log_);
+  });
+  TRY_VOID(TeachEtcd());
+  kube_door_ = std::make_unique<KubeDoor>(control_, *resolver_, *directory_, *muster_, log_,
+                                          KubeWish{.kubeconfig = settings_.Text("kubeconfig")});
+  kube_door_->Teach(*sources_);
   return AddWorkers();
+}
+
+Result<void> Frontend::TeachEtcd() {
+  TRY(const EtcdClientOptions options, EtcdOptionsOf(settings_, environment_));
+  const auto make = [this, options](const WorkerRequest& entry) {
+    return EtcdSource::Create(control_, *resolver_, *muster_, entry, options, log_);
+  };
+  for (const char* scheme : {"etcd", "etcds"}) sources_->Teach(scheme, make);
+  return {};
 }
 
 Result<void> Frontend::AddWorkers() {
   for (const WorkerEntry& entry : settings_.workers()) {
-    const WorkerRequest request{.url = entry.url,
-                                .kv_events = entry.kv_events,
-                                .kv_events_replay = entry.kv_events_replay,
-                                .kv_events_topic = entry.kv_events_topic,
-                                .api_key_env = entry.api_key_env.value_or(""),
-                                .ca_file = entry.ca_file.value_or(""),
-                                .from = WorkerRequest::From::kOperator};
-    auto added = dns_watch_->Add(request);
+    auto added = sources_->Add(RequestOf(entry, WorkerRequest::From::kOperator), entry.origin);
     if (!added) return std::unexpected(std::move(added).error().In(entry.origin));
   }
   return {};
@@ -321,6 +345,7 @@ Result<void> Frontend::OpenIntake() {
     }
     return {};
   }
+  // Not the seed of the choices: clients must not be able to predict places in the index.
   cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret(),
                                               settings_.Bytes("trust-memory"));
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
@@ -333,28 +358,33 @@ Result<void> Frontend::OpenIntake() {
   return {};
 }
 
-// Files that cannot be read are a start error. A model whose files need an unsupported feature is
-// tokenized by its engines.
-Result<ModelLibrary> Frontend::LoadModels() const {
+// Files that cannot be read are a start error, and so is a model that the hub refuses. A model
+// whose files need an unsupported feature is tokenized by its engines.
+Result<ModelLibrary> Frontend::LoadModels() {
   const TimePoint begun = std::chrono::steady_clock::now();
-  TRY(auto library,
-      ModelLibrary::Load(settings_.List("model-path"), settings_.List("tokenizer-path")));
-  for (const ModelLibrary::Entry& entry : library.entries()) {
-    const std::string model = entry.model.empty() ? "(all)" : entry.model;
-    if (!entry.usable) {
-      log_.Warn("The router cannot use this tokenizer; engines are asked for tokens",
-                {{"model", model}, {"problem", entry.problem}});
-    } else if (!entry.problem.empty()) {
-      log_.Warn(
-          "The router tokenizes texts, but not chats: engines are asked for the tokens of "
-          "chats",
-          {{"model", model}, {"path", entry.path}, {"problem", entry.problem}});
-    } else {
-      const Duration took = std::chrono::steady_clock::now() - begun;
-      log_.Info("The router tokenizes prompts",
-                {{"model", model}, {"path", entry.path}, {"seconds", Seconds(took)}});
+  TRY(const std::vector<ModelLibrary::Named> plan,
+      ModelLibrary::Plan(settings_.List("model-path"), settings_.List("tokenizer-path")));
+  ModelLibrary library;
+  std::vector<ModelLibrary::Named> of_hub;
+  for (const ModelLibrary::Named& named : plan) {
+    if (HubRef::Is(named.paths.model)) {
+      of_hub.push_back(named);
+      continue;
     }
+    TRY_VOID(library.Add(named));
+    LogFiles(log_, named.model, *library.Current()->Find(named.model),
+             std::chrono::steady_clock::now() - begun);
   }
+  const bool search = settings_.Flag("find-model-files") && UsesPrompts(settings_);
+  if (!search && of_hub.empty()) return library;
+  ModelFinder::Options options{
+      .hub = HubEnvironment::Of([this](const std::string& name) { return Variable(name); }),
+      .roots = settings_.List("model-root"),
+      .search = search,
+      .patience = settings_.Time("hub-timeout")};
+  model_finder_ =
+      std::make_unique<ModelFinder>(std::move(options), library, *fleet_, *resolver_, log_);
+  TRY_VOID(model_finder_->Fetch(of_hub));
   return library;
 }
 
@@ -380,10 +410,22 @@ Result<void> Frontend::OpenGateway() {
     context_->trust = trust_.get();
     registry_.AddCollector([this](Exposition& out) { trust_->Collect(*fleet_->Current(), out); });
   }
-  context_->dns_watch = dns_watch_.get();
+  if (NeedsBlockSizes(settings_) && options.tokenize_timeout > Duration::zero()) {
+    parity_ = std::make_unique<ParityCheck>(
+        control_, *resolver_, *directory_, *fleet_, context_->models, context_->tokenizers.builds(),
+        context_->parity, registry_, log_, options.forward_tokens);
+    prober_->SetCheck(parity_.get());
+  } else {
+    context_->parity.NobodyAsks();
+  }
+  context_->sources = sources_.get();
   registry_.AddCollector([this](Exposition& out) {
     const auto fleet = fleet_->Current();
     out.Add(Metric("fathom_log_dropped_total"), {}, static_cast<double>(log_.dropped()));
+    out.Add(Metric("kv_router_response_pins"), {},
+            static_cast<double>(context_->response_pins.size()));
+    out.Add(Metric("kv_router_unread_models"), {},
+            static_cast<double>(context_->prompt_watch.UnreadIn(*fleet).size()));
     CollectWorkerMetrics(*fleet, out);
     CollectRoutingMetrics(*fleet, context_->steering, context_->dispatch.waiting(),
                           std::chrono::steady_clock::now(), out);
@@ -438,6 +480,7 @@ void Frontend::Start() {
   if (intake_) intake_->Start();
   control_.Post([this] { Spawn(WatchBlockSizes()); });
   if (trust_) control_.Post([this] { Spawn(WatchTrust()); });
+  if (model_finder_) model_finder_->Start();
   threads_.emplace_back([this] { control_.Run(); });
   for (size_t i = 0; i < loops_.size(); ++i) {
     loops_[i]->Post([gateway = gateways_[i].get()] { Spawn(gateway->Housekeep()); });
@@ -451,7 +494,7 @@ Task<void> Frontend::WatchBlockSizes() {
   constexpr Duration kSoon = std::chrono::milliseconds(10);
   constexpr Duration kLater = std::chrono::milliseconds(100);
   for (;;) {
-    const bool starting = sizes_->Tick(control_.now(), dns_watch_->pending() > 0);
+    const bool starting = sizes_->Tick(control_.now(), muster_->pending() > 0);
     co_await control_.Sleep(starting ? kSoon : kLater);
   }
 }
@@ -537,7 +580,9 @@ bool Frontend::Drain(Duration patience) {
 }
 
 void Frontend::Stop() {
+  if (muster_) muster_->End();
   if (intake_) intake_->Stop();
+  if (model_finder_) model_finder_->Stop();
   for (const auto& loop : loops_) loop->Stop();
   control_.Stop();
   threads_.clear();  // joins

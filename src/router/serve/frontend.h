@@ -14,7 +14,6 @@
 #include "config/sources.h"
 #include "io/http/server.h"
 #include "router/discovery/directory.h"
-#include "router/discovery/dns_watch.h"
 #include "router/discovery/load_watch.h"
 #include "router/discovery/prober.h"
 #include "router/events/intake.h"
@@ -23,9 +22,13 @@
 #include "router/fleet/fleet.h"
 #include "router/fleet/trust_keeper.h"
 #include "router/gateway/gateway.h"
+#include "router/gateway/parity_check.h"
 #include "router/index/cache_index.h"
+#include "router/library/model_finder.h"
 #include "router/serve/key_file.h"
 #include "router/serve/listen_plan.h"
+#include "router/sources/kube_door.h"
+#include "router/sources/worker_sources.h"
 
 namespace fathom {
 
@@ -62,15 +65,18 @@ class Frontend {
   const FeedBoard& feeds() const { return feeds_; }
 
  private:
-  Frontend(const Settings& settings, const ListenPlan& listen, Log& log);
+  Frontend(const Settings& settings, const Environment& environment, const ListenPlan& listen,
+           Log& log);
 
-  Result<void> LoadFleet(const Environment& environment);
+  std::optional<std::string> Variable(const std::string& name) const;
+  Result<void> LoadFleet();
+  Result<void> TeachEtcd();
   Result<void> AddWorkers();
   Task<void> WatchBlockSizes();
   Task<void> WatchTrust();
   std::string PieceOf(std::string_view model, TokenId token) const;
   Result<void> OpenIntake();
-  Result<ModelLibrary> LoadModels() const;
+  Result<ModelLibrary> LoadModels();
   Result<void> OpenGateway();
   Result<void> OpenServers();
   void WarnAboutOpenAdmin(const Address& pages) const;
@@ -79,6 +85,7 @@ class Frontend {
   void Retire(std::shared_ptr<const KeyRing::Keys> former);
 
   const Settings settings_;
+  const Environment environment_;
   const ListenPlan listen_;
   KeyFile api_keys_;
   KeyFile admin_keys_;
@@ -93,12 +100,17 @@ class Frontend {
   std::unique_ptr<Prober> prober_;
   std::unique_ptr<LoadWatch> load_watch_;  // null: engines are not asked for their load
   std::unique_ptr<Directory> directory_;
+  std::unique_ptr<Muster> muster_;
   std::unique_ptr<DnsWatch> dns_watch_;
+  std::unique_ptr<KubeDoor> kube_door_;
+  std::unique_ptr<WorkerSources> sources_;
   FeedBoard feeds_;
   std::unique_ptr<TrustKeeper> trust_;
   std::unique_ptr<CacheIndex> cache_index_;  // null: KV events are not followed
   std::unique_ptr<Intake> intake_;
+  std::unique_ptr<ModelFinder> model_finder_;
   std::unique_ptr<GatewayContext> context_;
+  std::unique_ptr<ParityCheck> parity_;  // null: engines are not asked for tokens
   std::unique_ptr<PageDesk> desk_;
   std::vector<std::unique_ptr<Gateway>> gateways_;
   std::unique_ptr<AdminHandler> admin_;

@@ -8,6 +8,7 @@
 #include "codec/json.h"
 #include "text/chat/json_pieces.h"
 #include "text/chat/messages_request.h"
+#include "text/chat/request_values.h"
 #include "text/chat/responses_request.h"
 #include "text/jinja/text_strip.h"
 
@@ -198,6 +199,9 @@ Result<ChatSource> ChatTemplate::Read(const ChatFields& chat, const Occasion& oc
 }
 
 RenderedChat ChatTemplate::Render(const ChatFields& chat, const Occasion& occasion) const {
+  if (auto few = CheckValues(chat); !few) {
+    return Unknown(Inexact::kTooLong, std::move(few).error().what);
+  }
   auto source = Read(chat, occasion);
   if (!source) return Unknown(Inexact::kNotAPrompt, std::move(source).error().what);
   return RenderSource(*source, occasion);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "text/chat/request_values.h"
+
 namespace fathom {
 namespace {
 
@@ -341,6 +343,43 @@ TEST(ChatTemplate, ThinkingIsTurnedOffWhereTheTemplateListens) {
   EXPECT_EQ(rendered("{{ '' if reasoning_effort == 'max' else '' }}{{ enable_thinking is defined }}"
                      "{{ reasoning_effort if messages[0].content == 'hi' }}"),
             "Truelow");
+}
+
+// Each of them would take fifty times its size.
+TEST(ChatTemplate, DoesNotReadVeryManyValues) {
+  const auto many = [](size_t count) {
+    std::string list = "[0";
+    for (size_t i = 1; i < count; ++i) list += ",0";
+    return list + "]";
+  };
+  const auto render = [](PromptApi api, std::string_view tools, std::string_view arguments) {
+    const std::string call = R"({"id":"1","type":"function","function":{"name":"f","arguments":")" +
+                             std::string(arguments) + "\"}}";
+    const std::string messages =
+        R"([{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[)" + call + "]}]";
+    ChatFields chat{.api = api, .tools = tools};
+    if (api == PromptApi::kChat) {
+      chat.messages = messages;
+    } else if (api == PromptApi::kMessages) {
+      chat.messages = R"([{"role":"user","content":"hi"}])";
+    } else {
+      chat.input = "\"hi\"";
+    }
+    return Render(kPlain, chat).inexact;
+  };
+  const std::string few = many(kMostRequestValues / 2);
+  const std::string most = many(kMostRequestValues + 1);
+  for (const PromptApi api : {PromptApi::kChat, PromptApi::kMessages, PromptApi::kResponses}) {
+    EXPECT_EQ(render(api, most, "{}"), Inexact::kTooLong);
+    EXPECT_NE(render(api, few, "{}"), Inexact::kTooLong);
+  }
+  // JSON within a text is read, too.
+  EXPECT_EQ(render(PromptApi::kChat, "", R"({\"a\":)" + most + "}"), Inexact::kTooLong);
+  EXPECT_EQ(render(PromptApi::kChat, "", R"({\"a\":)" + few + "}"), std::nullopt);
+  // Prose is as long, and has few.
+  const std::string prose =
+      "[{\"role\":\"user\",\"content\":\"" + std::string(4 << 20, 'x') + "\"}]";
+  EXPECT_EQ(Render(kPlain, {.messages = prose}).inexact, std::nullopt);
 }
 
 }  // namespace

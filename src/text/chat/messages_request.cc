@@ -9,6 +9,8 @@
 
 #include "base/text.h"
 #include "text/chat/json_pieces.h"
+#include "text/chat/message_tools.h"
+#include "text/chat/request_values.h"
 
 namespace fathom {
 namespace {
@@ -27,7 +29,6 @@ struct MessagesRules {
   bool refuses_hidden_thoughts;  // "redacted_thinking"; else skipped
   bool empty_answers_stay;       // of the assistant, as an empty text
   bool says_failed;              // where a result is an error
-  bool changes_tools;            // by blocks in messages of the system
   bool takes_kwargs;             // chat_template_kwargs
 };
 
@@ -43,7 +44,6 @@ constexpr MessagesRules kVllmMessages = {.between_system_texts = "",
                                          .refuses_hidden_thoughts = false,
                                          .empty_answers_stay = false,
                                          .says_failed = false,
-                                         .changes_tools = true,
                                          .takes_kwargs = true};
 
 constexpr MessagesRules kSglangMessages = {.between_system_texts = "\n",
@@ -58,7 +58,6 @@ constexpr MessagesRules kSglangMessages = {.between_system_texts = "\n",
                                            .refuses_hidden_thoughts = true,
                                            .empty_answers_stay = true,
                                            .says_failed = false,
-                                           .changes_tools = false,
                                            .takes_kwargs = false};
 
 constexpr MessagesRules kTrtllmMessages = {.between_system_texts = "\n\n",
@@ -73,7 +72,6 @@ constexpr MessagesRules kTrtllmMessages = {.between_system_texts = "\n\n",
                                            .refuses_hidden_thoughts = true,
                                            .empty_answers_stay = false,
                                            .says_failed = true,
-                                           .changes_tools = false,
                                            .takes_kwargs = false};
 
 const MessagesRules& RulesFor(ChatDialect dialect) {
@@ -324,7 +322,7 @@ class MessagesReader {
       return {};
     }
     if (type == "tool_reference" && dialect_ != ChatDialect::kTrtllm) return {};
-    if ((type == "tool_addition" || type == "tool_removal") && rules_.changes_tools) return {};
+    if ((type == "tool_addition" || type == "tool_removal") && ChangesTools(dialect_)) return {};
     return Fail(Blame::kCaller, "a message has a block that the engine does not know");
   }
 
@@ -532,139 +530,6 @@ class MessagesReader {
   bool thinks_ = false;
 };
 
-// A schema without a type is one of an object.
-Json SchemaOf(const Json& tool) {
-  const Json* const schema = tool.Find("input_schema");
-  Json::Object out = *schema->object();
-  if (schema->Find("type") == nullptr) out.emplace_back("type", TextJson("object"));
-  return ObjectJson(std::move(out));
-}
-
-// Tools that run at Anthropic: SGLang leaves them out.
-bool IsServerTool(std::string_view type) {
-  constexpr std::string_view kFamilies[] = {"web_search_", "computer_", "bash_", "text_editor_"};
-  return std::ranges::any_of(kFamilies,
-                             [&](std::string_view family) { return type.starts_with(family); });
-}
-
-Result<Json> ChatTool(const Json& tool, ChatDialect dialect) {
-  const Json* const schema = tool.Find("input_schema");
-  if (schema == nullptr || schema->object() == nullptr) {
-    return Fail(Blame::kCaller, "a tool has no input_schema");
-  }
-  const Json* const description = tool.Find("description");
-  const Json* const strict = GivenIn(tool, "strict");
-  Json::Object function = {{"name", TextJson(TextIn(tool, "name"))},
-                           {"description", description != nullptr ? *description : Json()},
-                           {"parameters", SchemaOf(tool)}};
-  Json::Object out = {{"type", TextJson("function")}};
-  if (dialect == ChatDialect::kSglang) {
-    if (function[1].second.is_null()) function[1].second = TextJson("");
-    function.emplace_back("strict", strict != nullptr ? *strict : Json(Json::Value(false)));
-  } else if (strict != nullptr) {
-    function.emplace_back("strict", *strict);
-  }
-  const Json* const later = GivenIn(tool, "defer_loading");
-  out.emplace_back("function", ObjectJson(std::move(function)));
-  if (later != nullptr && dialect != ChatDialect::kTrtllm)
-    out.emplace_back("defer_loading", *later);
-  return ObjectJson(std::move(out));
-}
-
-using NamedTools = std::vector<std::pair<std::string, Json>>;
-
-// Blocks in messages of the system add and remove tools: what counts is the list at the end.
-Result<void> ChangeTools(const Json& block, NamedTools& tools, std::vector<std::string>& removed) {
-  const bool adds = TextIn(block, "type") == "tool_addition";
-  const Json* const change = block.Find("tool");
-  if (change == nullptr) return Fail(Blame::kCaller, "a change of tools names no tool");
-  const Json* const definition = change->Find("definition");
-  const bool by_value = TextIn(*change, "type") == "tool_definition";
-  if (by_value && (!adds || definition == nullptr)) {
-    return Fail(Blame::kCaller, "a change of tools has no tool");
-  }
-  const std::string name(by_value ? TextIn(*definition, "name") : TextIn(*change, "name"));
-  const auto found = std::ranges::find(tools, name, [](const auto& entry) { return entry.first; });
-  if (by_value) {
-    if (found != tools.end()) {
-      found->second = *definition;
-    } else {
-      tools.emplace_back(name, *definition);
-    }
-  } else if (found == tools.end()) {
-    return Fail(Blame::kCaller, "a change of tools names one that is not there");
-  } else if (adds && found->second.object() != nullptr) {
-    Json::Object at_once;
-    for (const auto& [key, value] : *found->second.object()) {
-      if (key != "defer_loading") at_once.emplace_back(key, value);
-    }
-    found->second = ObjectJson(std::move(at_once));
-  }
-  if (adds) {
-    std::erase(removed, name);
-  } else {
-    removed.push_back(name);
-  }
-  return {};
-}
-
-bool IsToolChange(const Json& block) {
-  const std::string_view type = TextIn(block, "type");
-  return type == "tool_addition" || type == "tool_removal";
-}
-
-// The tools after all changes.
-Result<Json::Array> ToolsAtTheEnd(Json::Array tools, const Json::Array& messages) {
-  NamedTools named;
-  std::vector<std::string> removed;
-  constexpr size_t kMostToolChanges = 256;  // each looks through all tools
-  size_t changes = 0;
-  bool changed = false;
-  for (const Json& message : messages) {
-    const Json::Array* const blocks = ListIn(message, "content");
-    if (blocks == nullptr) continue;
-    for (const Json& block : *blocks) {
-      if (!IsToolChange(block)) continue;
-      if (++changes > kMostToolChanges) {
-        return Fail(Blame::kCaller, "more than {} changes of tools", kMostToolChanges);
-      }
-      if (!std::exchange(changed, true)) {
-        for (const Json& tool : tools) named.emplace_back(TextIn(tool, "name"), tool);
-      }
-      TRY_VOID(ChangeTools(block, named, removed));
-    }
-  }
-  if (!changed) return tools;
-  Json::Array out;
-  for (auto& [name, tool] : named) {
-    if (std::ranges::find(removed, name) == removed.end()) out.push_back(std::move(tool));
-  }
-  return out;
-}
-
-Result<void> ReadMessageTools(const ChatFields& request, const Json::Array& messages,
-                              ChatDialect dialect, ChatSource& source) {
-  Json::Array tools;
-  if (!request.tools.empty()) {
-    TRY(tools, ReadRequestList(request.tools, "tools"));
-  }
-  bool given = !request.tools.empty();
-  if (RulesFor(dialect).changes_tools) {
-    TRY(tools, ToolsAtTheEnd(std::move(tools), messages));
-    given = given || !tools.empty();
-  }
-  if (!given) return {};
-  Json::Array converted;
-  for (const Json& tool : tools) {
-    if (dialect == ChatDialect::kSglang && IsServerTool(TextIn(tool, "type"))) continue;
-    TRY(Json chat_tool, ChatTool(tool, dialect));
-    converted.push_back(std::move(chat_tool));
-  }
-  if (converted.empty() && dialect != ChatDialect::kVllm) return {};
-  source.tools = std::move(converted);
-  return {};
-}
-
 Result<void> ReadMessageChoice(const ChatFields& request, ChatSource& source) {
   TRY(const Json choice, ReadRequestJson(request.tool_choice));
   const std::string_view type = TextIn(choice, "type");
@@ -701,6 +566,7 @@ Result<void> ReadThinking(const ChatFields& request, ChatDialect dialect,
 
 Result<ChatSource> ReadMessages(const ChatFields& request, ChatDialect dialect,
                                 const EngineHabits& habits) {
+  TRY_VOID(CheckValues(request));
   ChatSource source;
   TRY(const Json system, ReadRequestJson(request.system));
   TRY(const Json::Array messages, ReadRequestList(request.messages, "messages"));
@@ -708,7 +574,7 @@ Result<ChatSource> ReadMessages(const ChatFields& request, ChatDialect dialect,
   TRY_VOID(reader.AddSystem(system));
   for (const Json& message : messages) TRY_VOID(reader.Add(message));
   source.messages = std::move(reader).Take();
-  TRY_VOID(ReadMessageTools(request, messages, dialect, source));
+  TRY(source.tools, ReadMessageTools(request, messages, dialect));
   TRY_VOID(ReadMessageChoice(request, source));
   if (RulesFor(dialect).takes_kwargs) {
     TRY(source.kwargs, ReadKwargs(request.chat_template_kwargs));

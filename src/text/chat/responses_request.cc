@@ -6,6 +6,7 @@
 
 #include "codec/json_as_python.h"
 #include "text/chat/json_pieces.h"
+#include "text/chat/request_values.h"
 
 namespace fathom {
 namespace {
@@ -569,6 +570,7 @@ Result<ChatSource> ReadResponses(const ChatFields& request, ChatDialect dialect,
   if (!request.previous_response_id.empty()) {
     return Fail(Blame::kCaller, "the response that is continued is with the engine");
   }
+  TRY_VOID(CheckValues(request));
   ChatSource source;
   TRY(const Json input, ReadRequestJson(request.input));
   TRY(source.messages, MessagesOf(request, input, dialect, habits));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "codec/byte_scan.h"
 #include "text/jinja/bounded_text.h"
 #include "text/jinja/python_text.h"
 #include "text/unicode/utf8.h"
@@ -70,16 +71,22 @@ class Dumper {
     out_.Add(fmt::format("\\u{:04x}\\u{:04x}", 0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff)));
   }
 
-  bool IsPlain(char c) const {
-    return static_cast<uint8_t>(c) >= 0x20 && c != '"' && c != '\\' &&
-           (!style_.ascii || static_cast<uint8_t>(c) < 0x80);
+  // How many bytes at the beginning stay as they are.
+  size_t PlainBytes(std::string_view text) const {
+    const char* const end = text.data() + text.size();
+    const char* special = FindStringByte(text.data(), end);
+    if (style_.ascii) {
+      special = FindByte(
+          text.data(), special, [](Bytes16 b) { return b.InRange(0x80, 0xff); },
+          [](unsigned char c) { return c >= 0x80; });
+    }
+    return static_cast<size_t>(special - text.data());
   }
 
   void Text(std::string_view text) {
     out_.Add("\"");
     while (!text.empty() && out_.open()) {
-      const auto* special = std::ranges::find_if_not(text, [&](char c) { return IsPlain(c); });
-      const auto plain = static_cast<size_t>(special - text.begin());
+      const size_t plain = PlainBytes(text);
       out_.Add(text.substr(0, plain));
       text.remove_prefix(plain);
       if (text.empty()) break;
@@ -118,13 +125,13 @@ class Dumper {
   }
 
   // JSON has no other keys than texts: 1 becomes "1", and None "null".
-  Result<> Key(const TemplateValue& key) {
-    if (const std::string* text = key.text()) {
-      Text(*text);
+  Result<> Key(std::string_view key) {
+    if (IsTextKey(key)) {
+      Text(key);
       return {};
     }
     out_.Add("\"");
-    TRY_VOID(Dump(key));
+    TRY_VOID(Dump(KeyValue(key)));
     out_.Add("\"");
     return {};
   }
@@ -134,35 +141,61 @@ class Dumper {
       out_.Add("{}");
       return {};
     }
+    if (style_.sort_keys) return Sorted(dict);
+    Open();
+    for (const auto& member : dict) {
+      TRY_VOID(Member(member));
+      if (!out_.open()) break;
+    }
+    Close();
+    return {};
+  }
+
+  Result<> Sorted(const TemplateDict& dict) {
     std::vector<const TemplateDict::value_type*> members;
+    members.reserve(dict.size());
     for (const auto& member : dict) {
       members.push_back(&member);
-      if (style_.sort_keys && !KeyValue(member.first).is_text()) {
+      if (!IsTextKey(member.first)) {
         return Fail(Blame::kCaller, "keys that are not texts are not sorted");
       }
     }
-    if (style_.sort_keys) std::ranges::sort(members, {}, [](const auto* m) { return m->first; });
-    out_.Add("{");
-    ++level_;
-    bool first = true;
+    std::ranges::sort(members, {}, [](const auto* m) { return std::string_view(m->first); });
+    Open();
     for (const auto* member : members) {
-      if (!first) out_.Add(style_.item_separator);
-      first = false;
-      NewLine();
-      TRY_VOID(Key(KeyValue(member->first)));
-      out_.Add(style_.key_separator);
-      TRY_VOID(Dump(member->second));
+      TRY_VOID(Member(*member));
       if (!out_.open()) break;
     }
+    Close();
+    return {};
+  }
+
+  void Open() {
+    out_.Add("{");
+    ++level_;
+    first_ = true;
+  }
+
+  Result<> Member(const TemplateDict::value_type& member) {
+    if (!first_) out_.Add(style_.item_separator);
+    NewLine();
+    TRY_VOID(Key(member.first));
+    out_.Add(style_.key_separator);
+    TRY_VOID(Dump(member.second));
+    first_ = false;
+    return {};
+  }
+
+  void Close() {
     --level_;
     NewLine();
     out_.Add("}");
-    return {};
   }
 
   const JsonStyle& style_;
   BoundedText out_;
   size_t level_ = 0;
+  bool first_ = true;  // of the members of the object that was opened last
 };
 
 }  // namespace

@@ -121,6 +121,8 @@ std::optional<std::string> DictKey(const TemplateValue& value) {
   return std::nullopt;
 }
 
+bool IsTextKey(std::string_view key) { return key != kNoneKey && !key.starts_with(kNumberKey); }
+
 TemplateValue KeyValue(std::string_view key) {
   if (key == kNoneKey) return nullptr;
   if (!key.starts_with(kNumberKey)) return key;

@@ -168,6 +168,7 @@ class TemplateValue {
 std::optional<std::string> DictKey(const TemplateValue& value);
 // The value that the key stands for.
 TemplateValue KeyValue(std::string_view key);
+bool IsTextKey(std::string_view key);
 
 // The member of that name; nullptr if there is none.
 const TemplateValue* FindMember(const TemplateDict& dict, std::string_view key);

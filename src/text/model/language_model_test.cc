@@ -256,9 +256,12 @@ TEST(ModelLibrary, LeavesToEnginesWhatIsNotSupported) {
   ASSERT_TRUE(library) << library.error().what;
   EXPECT_TRUE(library->Find("n"));
   EXPECT_FALSE(library->Find("m")) << "another model's files are no substitute";
-  ASSERT_EQ(library->entries().size(), 2u);
-  EXPECT_FALSE(library->entries()[1].usable);
-  EXPECT_NE(library->entries()[1].problem.find("WordPiece"), std::string::npos);
+  const auto shelf = library->Current();
+  ASSERT_EQ(shelf->all().size(), 2u);
+  const KnownFiles* const files = shelf->Find("m");
+  ASSERT_NE(files, nullptr);
+  EXPECT_EQ(files->model, nullptr);
+  EXPECT_NE(files->problem.find("WordPiece"), std::string::npos);
 }
 
 TEST(ModelLibrary, RefusesTwoFoldersForOneModel) {
@@ -266,6 +269,27 @@ TEST(ModelLibrary, RefusesTwoFoldersForOneModel) {
   const auto library = ModelLibrary::Load(paths, {});
   ASSERT_FALSE(library);
   EXPECT_EQ(library.error().what, "model-path names two paths for a");
+}
+
+TEST(ModelLibrary, TakesWhatIsFoundUnlessTheOperatorHasNamedIt) {
+  Folder folder("named");
+  folder.WithModel();
+  const std::vector<std::string> paths = {"mine=" + folder.path()};
+  auto library = ModelLibrary::Load(paths, {});
+  ASSERT_TRUE(library);
+  ModelReader reader(*library);
+  const auto mine = library->Find("mine");
+  const auto found = SmallModel();
+  EXPECT_EQ(reader.Get().Find("other"), nullptr);
+  EXPECT_FALSE(library->Put("mine", {.model = found, .origin = FilesOrigin::kFound}));
+  EXPECT_TRUE(library->Put("other", {.model = found, .origin = FilesOrigin::kFound}));
+  EXPECT_EQ(reader.Get().Find("mine")->model, mine);
+  EXPECT_EQ(reader.Get().Find("mine")->origin, FilesOrigin::kNamed);
+  ASSERT_NE(reader.Get().Find("other"), nullptr) << "the reader sees what is added later";
+  EXPECT_EQ(reader.Get().Find("adapter", "other")->origin, FilesOrigin::kFound);
+  auto for_all = ModelLibrary::Of(mine);
+  EXPECT_FALSE(for_all.Put("other", {.model = found, .origin = FilesOrigin::kFound}));
+  EXPECT_EQ(for_all.Find("other"), mine);
 }
 
 }  // namespace

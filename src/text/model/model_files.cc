@@ -19,11 +19,11 @@ constexpr std::string_view kWanted =
     "in ~/.cache/huggingface/hub/models--ORG--NAME/snapshots/REVISION";
 
 // A file that may be missing.
-Result<std::string> ReadIfThere(const fs::path& path) {
+Result<std::string> ReadIfThere(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return std::string();
-  auto text = ReadFile(path.string());
-  if (!text) return std::unexpected(std::move(text).error().In(path.string()));
+  auto text = ReadFile(path);
+  if (!text) return std::unexpected(std::move(text).error().In(path));
   return text;
 }
 
@@ -55,16 +55,20 @@ Result<fs::path> TokenizerPath(const ModelPaths& paths) {
 }  // namespace
 
 Result<ModelFiles> ReadModelFiles(const ModelPaths& paths) {
+  return ReadModelFiles(paths, ReadIfThere);
+}
+
+Result<ModelFiles> ReadModelFiles(const ModelPaths& paths, const ModelFileReader& read) {
   ModelFiles files;
   TRY(const fs::path tokenizer, TokenizerPath(paths));
   files.tokenizer_path = tokenizer.string();
-  TRY(files.tokenizer, ReadIfThere(tokenizer));
+  TRY(files.tokenizer, read(files.tokenizer_path));
   // What stands beside the tokenizer belongs to it; the model's folder has the rest.
   const fs::path folders[] = {tokenizer.parent_path(), fs::path(paths.model)};
   const auto first = [&](std::string_view name) -> Result<std::string> {
     for (const fs::path& folder : folders) {
       if (folder.empty() && !paths.model.empty()) continue;
-      TRY(auto text, ReadIfThere(folder / name));
+      TRY(auto text, read((folder / name).string()));
       if (!text.empty()) return text;
     }
     return std::string();

@@ -11,6 +11,7 @@
 // Errors  kCaller: which file is missing or cannot be read, and where it usually is.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -32,6 +33,11 @@ struct ModelFiles {
   std::string config;
 };
 
+// The content of a file, empty if there is none. The error names the file.
+using ModelFileReader = std::function<Result<std::string>(const std::string& path)>;
+
 Result<ModelFiles> ReadModelFiles(const ModelPaths& paths);
+// With a reader that refuses some files.
+Result<ModelFiles> ReadModelFiles(const ModelPaths& paths, const ModelFileReader& read);
 
 }  // namespace fathom

@@ -21,8 +21,27 @@ std::unexpected<Error> TwoPaths(std::string_view option, std::string_view model)
 
 }  // namespace
 
-Result<ModelLibrary> ModelLibrary::Load(std::span<const std::string> models,
-                                        std::span<const std::string> tokenizers) {
+std::string_view Name(FilesOrigin origin) {
+  switch (origin) {
+    case FilesOrigin::kFound:
+      return "found";
+    case FilesOrigin::kDownloaded:
+      return "downloaded";
+    case FilesOrigin::kNamed:
+      break;
+  }
+  return "named";
+}
+
+const KnownFiles* ModelShelf::Find(std::string_view model, std::string_view base) const {
+  auto found = models_.find(model);
+  if (found == models_.end() && !base.empty()) found = models_.find(base);
+  if (found == models_.end()) found = models_.find("");
+  return found == models_.end() ? nullptr : &found->second;
+}
+
+Result<std::vector<ModelLibrary::Named>> ModelLibrary::Plan(
+    std::span<const std::string> models, std::span<const std::string> tokenizers) {
   std::map<std::string, ModelPaths> wanted;
   for (const std::string& entry : models) {
     auto [model, path] = Split(entry);
@@ -40,43 +59,85 @@ Result<ModelLibrary> ModelLibrary::Load(std::span<const std::string> models,
       if (paths.model.empty()) paths.model = all->second.model;
     }
   }
+  std::vector<Named> plan;
+  plan.reserve(wanted.size());
+  for (auto& [model, paths] : wanted) plan.push_back({model, std::move(paths)});
+  return plan;
+}
+
+Result<ModelLibrary> ModelLibrary::Load(std::span<const std::string> models,
+                                        std::span<const std::string> tokenizers) {
+  TRY(const std::vector<Named> plan, Plan(models, tokenizers));
   ModelLibrary library;
-  for (const auto& [model, paths] : wanted) TRY_VOID(library.Add(model, paths));
+  for (const Named& named : plan) TRY_VOID(library.Add(named));
   return library;
 }
 
 ModelLibrary ModelLibrary::Of(std::shared_ptr<const LanguageModel> model) {
   ModelLibrary library;
-  library.models_[""] = std::move(model);
+  const std::lock_guard lock(library.state_->mutex);
+  library.Publish("", {.model = std::move(model)});
   return library;
 }
 
-Result<void> ModelLibrary::Add(const std::string& model, const ModelPaths& paths) {
-  std::shared_ptr<const LanguageModel>& loaded = by_path_[{paths.model, paths.tokenizer}];
-  Entry entry{.model = model, .path = paths.tokenizer.empty() ? paths.model : paths.tokenizer};
-  if (!loaded) {
+Result<void> ModelLibrary::Add(const Named& named, FilesOrigin origin, std::string found_by) {
+  const ModelPaths& paths = named.paths;
+  KnownFiles files{.origin = origin,
+                   .path = paths.tokenizer.empty() ? paths.model : paths.tokenizer,
+                   .found_by = std::move(found_by)};
+  const std::pair key(paths.model, paths.tokenizer);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (const auto known = state_->by_path.find(key); known != state_->by_path.end()) {
+      files.model = known->second;
+    }
+  }
+  // Without the lock: a large vocabulary takes a second.
+  if (!files.model) {
     auto fresh = LanguageModel::Load(paths);
     if (!fresh && fresh.error().blame != Blame::kPeer) return std::unexpected(fresh.error());
     if (fresh) {
-      loaded = *std::move(fresh);
+      files.model = *std::move(fresh);
     } else {
-      entry.problem = std::move(fresh).error().what;
+      files.problem = std::move(fresh).error().what;
     }
   }
-  entry.usable = loaded != nullptr;
-  // Null, too: another model's files are no substitute.
-  models_[model] = loaded;
-  if (loaded) entry.problem = loaded->template_problem();
-  entries_.push_back(std::move(entry));
+  if (files.model) files.problem = files.model->template_problem();
+  const std::lock_guard lock(state_->mutex);
+  if (files.model) state_->by_path[key] = files.model;
+  // Without a model, too: another model's files are no substitute.
+  Publish(named.model, std::move(files));
   return {};
+}
+
+bool ModelLibrary::Put(const std::string& model, KnownFiles files) {
+  const std::lock_guard lock(state_->mutex);
+  const auto& known = state_->shelf->all();
+  const auto own = known.find(model);
+  if (known.contains("") || (own != known.end() && own->second.origin != FilesOrigin::kFound)) {
+    return false;
+  }
+  Publish(model, std::move(files));
+  return true;
+}
+
+void ModelLibrary::Publish(const std::string& model, KnownFiles files) {
+  auto next = std::make_shared<ModelShelf>(*state_->shelf);
+  next->models_[model] = std::move(files);
+  state_->shelf = std::move(next);
+  state_->version.fetch_add(1, std::memory_order_release);
+}
+
+std::shared_ptr<const ModelShelf> ModelLibrary::Current() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->shelf;
 }
 
 std::shared_ptr<const LanguageModel> ModelLibrary::Find(std::string_view model,
                                                         std::string_view base) const {
-  auto found = models_.find(model);
-  if (found == models_.end() && !base.empty()) found = models_.find(base);
-  if (found == models_.end()) found = models_.find("");
-  return found == models_.end() ? nullptr : found->second;
+  const auto shelf = Current();
+  const KnownFiles* const files = shelf->Find(model, base);
+  return files == nullptr ? nullptr : files->model;
 }
 
 }  // namespace fathom

@@ -18,6 +18,9 @@ NODE = Path(__file__).resolve().parents[1] / "node"
 # What the engines take, by the word in a command that tells which one it is.
 ENGINES = {"vllm": "vLLM", "sglang.launch_server": "SGLang", "trtllm-serve": "TensorRT-LLM"}
 ENGINE_FLAGS = {word: set(FOREIGN["flags"][name]) for word, name in ENGINES.items()}
+HEARD_BY_ALL = 10  # seconds; the API server may be busy
+READ_BY_ROUTER = {(group, resource, verb) for group, resource in (("discovery.k8s.io", "endpointslices"), ("", "pods"), ("", "services"))
+                  for verb in ("list", "watch")}
 DNS_CACHED = 30  # CoreDNS and NodeLocal DNSCache, in seconds
 BLOCK_SIZES = re.compile(r"kv[-_]cache[-_]block[-_]size|--block-size|tokens_per_block|page[-_]size", re.I)
 UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -207,8 +210,8 @@ class DeployedFleet:
             assert mounts == {volume["name"] for volume in pod.spec.get("volumes", [])}, pod.name
             if pod.command[0] == "fathom":
                 assert pod.spec["securityContext"]["runAsNonRoot"] and rights["readOnlyRootFilesystem"]
-            if pod.command[1:2] != ["doctor"]:
-                assert pod.spec["automountServiceAccountToken"] is False
+            asks = pod.command[1:2] == ["doctor"] or (pod is self.router and "k8s://" in self.config_text)
+            assert pod.spec["automountServiceAccountToken"] is asks, f"{pod.name} and its token"
 
     def judge_engine(self, engine):
         """It is found by the router's URL, and every socket of every rank has a port that is let through."""
@@ -216,12 +219,7 @@ class DeployedFleet:
         flags = flags_of(engine.command)
         assert flags.keys() <= known, f"no flags of the engine: {flags.keys() - known}"
         assert int(flags["--port"]) == engine.ports["http"] and flags["--host"] == "0.0.0.0"
-        [url] = [url for url in self.config["workers"] if url.startswith("dns+")]
-        host = urlsplit(url.removeprefix("dns+")).hostname.split(".")
-        service = self.named("Service", host[0])
-        assert host[1:] == [service["metadata"]["namespace"], "svc"]
-        assert service["spec"].get("clusterIP") == "None" and selects(service["spec"]["selector"], engine.labels)
-        assert urlsplit(url.removeprefix("dns+")).port == engine.ports["http"]
+        self.judge_finding(engine)
         sockets = self.sockets_of(engine, flags)
         assert len(sockets) == len(set(sockets)), "two sockets want one port"
         gpus = engine.container["resources"]["limits"]["nvidia.com/gpu"]
@@ -229,11 +227,44 @@ class DeployedFleet:
         assert int(gpus) == self.ranks_of(flags) * tensor_parallel, "each rank needs its GPUs"
         self.judge_leaving(engine, flags)
 
+    def judge_finding(self, engine):
+        """The router's entry names its Service, and the router may read what it has to."""
+        [url] = [url for url in self.config["workers"] if url.startswith(("k8s://", "dns+"))]
+        if url.startswith("dns+"):
+            host = urlsplit(url.removeprefix("dns+")).hostname.split(".")
+            service = self.named("Service", host[0])
+            assert host[1:] == [service["metadata"]["namespace"], "svc"]
+            assert service["spec"].get("clusterIP") == "None" and selects(service["spec"]["selector"], engine.labels)
+            assert urlsplit(url.removeprefix("dns+")).port == engine.ports["http"]
+            return
+        space, name, port = re.fullmatch(r"k8s://([^/]+)/([^:]+):(.+)", url).groups()
+        service = self.named("Service", name)
+        assert space == service["metadata"]["namespace"] and selects(service["spec"]["selector"], engine.labels)
+        targets = {each["name"]: each["targetPort"] for each in service["spec"]["ports"]}
+        assert port in targets, f"Service {name} has no port {port}"
+        assert engine.ports[targets[port]] == int(flags_of(engine.command)["--port"])
+        assert self.router.spec["automountServiceAccountToken"] is True, "without a token it cannot ask"
+        assert self.router_rights() >= READ_BY_ROUTER, "the router's Role lacks rights"
+        if self.all("NetworkPolicy"):
+            ports = {each["port"] for rule in self.named("NetworkPolicy", self.router.name)["spec"].get("egress", [])
+                     for each in rule["ports"] if "to" not in rule}
+            assert {443, 6443} <= ports, "the policy closes the Kubernetes API"
+
+    def router_rights(self):
+        account = self.router.spec["serviceAccountName"]
+        bound = [each["roleRef"]["name"] for each in self.all("RoleBinding")
+                 if account in [subject["name"] for subject in each["subjects"]]]
+        return {(group, resource, verb) for name in bound for rule in self.named("Role", name)["rules"]
+                for group in rule["apiGroups"] for resource in rule["resources"] for verb in rule["verbs"]}
+
     def judge_leaving(self, engine, flags):
         """It serves until every router has heard that it is gone, and can finish what runs after that."""
         before = engine.container["lifecycle"]["preStop"]["sleep"]["seconds"]
-        looked_up = seconds_of(self.config.get("dns-interval", "5s"))
-        assert before >= DNS_CACHED + looked_up, "it stops while caches of DNS still name it"
+        if any(url.startswith("k8s://") for url in self.config["workers"]):
+            assert before >= HEARD_BY_ALL, "it stops before every router has heard of it"
+        else:
+            looked_up = seconds_of(self.config.get("dns-interval", "5s"))
+            assert before >= DNS_CACHED + looked_up, "it stops while caches of DNS still name it"
         finishing = int(flags.get("--shutdown-timeout", 60))
         assert engine.spec["terminationGracePeriodSeconds"] > before + finishing, "too little time to finish"
 
@@ -292,7 +323,7 @@ class DeployedFleet:
         assert [entry["port"] for entry in admin["ports"]] == [self.router.ports["admin"]]
         if "Egress" not in spec["policyTypes"]:
             return
-        to_engines, names = spec["egress"]
+        to_engines, *_, names = spec["egress"]
         assert {entry["protocol"] for entry in names["ports"]} == {"UDP", "TCP"}
         for engine in self.engines:
             assert selects(to_engines["to"][0]["podSelector"]["matchLabels"], engine.labels)
@@ -309,6 +340,8 @@ class DeployedFleet:
             assert self.named("Role", binding["roleRef"]["name"])
             [account] = binding["subjects"]
             assert self.named("ServiceAccount", account["name"])
+            if account["name"] == self.router.spec["serviceAccountName"]:
+                continue  # judge_finding looks at its rights
             [job] = self.all("CronJob")
             pod = Pod(job, job["spec"]["jobTemplate"]["spec"]["template"])
             assert pod.spec["serviceAccountName"] == account["name"]
@@ -318,4 +351,4 @@ class DeployedFleet:
             done = run_fathom(*pod.command[1:], "--kubeconfig", "/no/such/file")
             assert done.returncode == 2, done.stderr  # it could not look; 78 would be an argument it has not
         for role in self.all("Role"):
-            assert {verb for rule in role["rules"] for verb in rule["verbs"]} <= {"get", "list"}
+            assert {verb for rule in role["rules"] for verb in rule["verbs"]} <= {"get", "list", "watch"}

@@ -15,6 +15,22 @@ const commands = {
   responses: () => client.responses.create({ input: 'hello there', ...body }),
   models: async () => ({ models: (await client.models.list()).data.map((model) => model.id) }),
 
+  // Turns of one conversation, of which only the first is sent; the last one is streamed.
+  'responses-turns': async () => {
+    const turns = [];
+    let previous_response_id;
+    for (let turn = 0; turn < 4; turn++) {
+      const { data, response } = await client.responses
+        .create({ input: `turn ${turn}`, ...body, previous_response_id, stream: turn === 3 })
+        .withResponse();
+      let made = data;
+      if (turn === 3) for await (const event of data) made = event.response ?? made;
+      previous_response_id = made.id;
+      turns.push({ id: made.id, worker: response.headers.get('x-fathom-worker'), status: made.status });
+    }
+    return { turns, shown: (await client.responses.retrieve(turns[0].id)).id };
+  },
+
   'chat-stream': async () => {
     const chunks = [];
     const stream = await client.chat.completions.create({ messages, ...body, stream: true });

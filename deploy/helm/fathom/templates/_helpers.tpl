@@ -64,6 +64,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $replicas }}
 {{- end }}
 
+{{- /* Whether the router needs a token and a Role; "" if not. */}}
+{{- define "fathom.asksKubernetes" -}}
+{{- if and (eq .Values.discovery "kubernetes") (or (ne .Values.engine.kind "none") (contains "k8s" (toYaml .Values.workers))) }}true{{ end }}
+{{- end }}
+
+{{- /* Until every router has heard that the pod ends: in seconds. */}}
+{{- define "fathom.enginePreStop" -}}
+{{- if eq .Values.discovery "kubernetes" }}15{{ else }}45{{ end }}
+{{- end }}
+
 {{- define "fathom.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001
