@@ -34,6 +34,12 @@ def test_an_idle_fleet_is_used_evenly(mock, serve, mode):
     assert min(counts.values()) >= 5
 
 
+def test_routers_with_the_same_seed_make_different_request_ids(mock, serve):
+    worker = mock()
+    routers = [serve("--seed", 7, workers=[worker]) for _ in range(2)]
+    assert len({router.chat().header("x-request-id") for router in routers}) == 2
+
+
 @pytest.mark.parametrize("mode", ["power-of-two", "least-loaded"])
 def test_a_busy_worker_is_spared(mock, serve, mode):
     router = serve("--router-mode", mode, workers=[mock(token_interval="50ms") for _ in range(2)])

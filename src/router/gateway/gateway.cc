@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/secret.h"
 #include "base/text.h"
 #include "codec/request_target.h"
 #include "router/gateway/api_error.h"
@@ -71,7 +72,7 @@ Gateway::Gateway(GatewayContext& context, Loop& loop, PageDesk& desk, uint64_t s
       admin_(context, loop, desk, context.options.main_listener, AdminPages::Urls::kHidden),
       pool_(loop, context.options.pool_size, context.options.pool_idle_timeout),
       router_(context, loop, seed),
-      ids_(seed ^ 0x5eed1d5u) {
+      ids_(RandomSecret()) {
   pool_.OnLost([this](WorkerId worker) { DoubtWorker(worker); });
 }
 

@@ -52,7 +52,7 @@ class Gateway final : public HttpHandler {
   AdminPages admin_;
   ConnectionPool pool_;
   LoopRouter router_;
-  Random ids_;
+  Random ids_;  // of requests; not by --seed, so that no two routers make the same ones
   Exchange* exchanges_ = nullptr;  // requests in flight, an intrusive list
 };
 
