@@ -19,6 +19,8 @@ from wire import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 FATHOM = os.environ.get("FATHOM", str(ROOT / "build/release/fathom"))
+# Of the router's random choices: a test that fails must fail again. Another one shows tests that need luck.
+SEED = os.environ.get("TEST_SEED", "1")
 ALARMS = re.compile(
     r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|FATAL:|terminate called")
 
@@ -193,7 +195,7 @@ class World:
 
     def serve(self, *args, workers=(), env=None, ready=None, tls=None):
         """Waits until all workers, or as many as `ready` says, can be routed to."""
-        flags = ["--port", 0, "--health-check-interval", "100ms"]
+        flags = ["--port", 0, "--health-check-interval", "100ms", "--seed", SEED]
         for worker in workers:
             flags += ["--worker-urls", worker if isinstance(worker, str) else worker.url]
         process = self.start("serve", *flags, *args, env=env)

@@ -15,13 +15,34 @@ def check(tool, root=ROOT):
     return offences
 
 
+@pytest.fixture(name="copy", scope="module")
+def fixture_copy(tmp_path_factory):
+    """A copy of what the tools look at. One, because to delete thousands of files takes long on some disks."""
+    folder = tmp_path_factory.mktemp("tree")
+    for part in ("src", "deploy/prometheus", "deploy/grafana"):
+        shutil.copytree(ROOT / part, folder / part)
+    return folder
+
+
+def state(folder):
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.fixture(name="tree")
-def fixture_tree(tmp_path):
-    """A copy of what the tools look at."""
-    shutil.copytree(ROOT / "src", tmp_path / "src")
-    shutil.copytree(ROOT / "deploy/prometheus", tmp_path / "deploy/prometheus")
-    shutil.copytree(ROOT / "deploy/grafana", tmp_path / "deploy/grafana")
-    return tmp_path
+def fixture_tree(copy):
+    """The copy, which is as it was after each test."""
+    before = state(copy)
+    yield copy
+    after = state(copy)
+    for path in after.keys() - before.keys():
+        path.unlink()
+    for path in (path for path in before if before[path] != after.get(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / path.relative_to(copy), path)
+    for folder in sorted((path for path in copy.rglob("*") if path.is_dir()), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    assert state(copy).keys() == before.keys()
 
 
 def prepend(path, line):

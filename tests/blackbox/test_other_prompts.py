@@ -168,9 +168,11 @@ def test_an_answer_that_the_engine_ends_early_is_retried(world, kind):
     aborting, other = world.mock(engine=kind, drain_abort=True, **QUICK), world.mock(engine=kind, **QUICK)
     router = world.serve(workers=[aborting, other])
     follow(router, 2)
-    for i in range(6):
+    for i in range(64):  # equal workers: sooner or later the aborting one is tried first
         assert generate(router, kind, ids(i), tokens=5).worker == router.worker_id(other)
-    assert router.metric("fathom_retries_total", reason="aborted") > 0
+        if router.metric("fathom_retries_total", reason="aborted") > 0:
+            return
+    pytest.fail("no request was retried")
 
 
 @pytest.mark.parametrize("kind", ROUTES)
