@@ -87,7 +87,7 @@ bool AnyIs(const ParityReport& report, ParityVerdict verdict) {
 // The questions about one model to one worker.
 struct ParityCheck::Inquiry {
   const Check& check;
-  const Subject& subject;
+  Subject& subject;
   EngineKind engine = EngineKind::kUnknown;
   std::optional<std::string> reasoning_parser;
   std::optional<bool> renders;  // whether it shows what its endpoints make of requests
@@ -151,7 +151,8 @@ std::vector<ParityCheck::Subject> ParityCheck::SubjectsOf(const Worker& worker) 
     if (same != subjects.end()) {
       same->models.push_back(std::move(name));
     } else if (subjects.size() < kMostModels) {
-      subjects.push_back({{std::move(name)}, files->model, files->origin == FilesOrigin::kFound});
+      const bool found = files->origin == FilesOrigin::kFound;
+      subjects.push_back({{std::move(name)}, files->model, found, builds_.Choose(files->model)});
     }
   }
   return subjects;
@@ -209,7 +210,7 @@ Task<void> ParityCheck::Run(std::shared_ptr<Check> check) {
   std::vector<ParityReport> reports;
   bool complete = true;
   const auto report = check->worker->report.Current();
-  for (const Subject& subject : check->subjects) {
+  for (Subject& subject : check->subjects) {
     if (check->outdated || !complete) break;
     Inquiry inquiry{.check = *check,
                     .subject = subject,
@@ -220,8 +221,19 @@ Task<void> ParityCheck::Run(std::shared_ptr<Check> check) {
     reports.push_back(std::move(inquiry.report));
   }
   --running_;
-  if (!check->outdated) Publish(*check, reports, complete);
+  if (!check->outdated && UsesOtherBuild(*check)) {
+    Start(check->worker, check->subjects, check->repeated, std::move(check->done));
+  } else if (!check->outdated) {
+    Publish(*check, reports, complete);
+  }
   StartNext();
+}
+
+// The answer of another worker may have shown in the meantime which build the engines use.
+bool ParityCheck::UsesOtherBuild(const Check& check) const {
+  return std::ranges::any_of(check.subjects, [this](const Subject& subject) {
+    return subject.build != builds_.Choose(subject.files);
+  });
 }
 
 void ParityCheck::Publish(Check& check, const std::vector<ParityReport>& reports, bool complete) {
@@ -247,6 +259,7 @@ void ParityCheck::Publish(Check& check, const std::vector<ParityReport>& reports
   }
   Standing& standing = standings_[id];
   standing.check = nullptr;
+  standing.subjects = check.subjects;
   if (!complete || AnyIs(*all, ParityVerdict::kDiffers)) {
     standing.again = loop_.now() + again_after_ + again_after_ * (id.value() % kSpread) / 64;
   }
@@ -260,6 +273,7 @@ Task<bool> ParityCheck::Inquire(Inquiry& inquiry) {
   }
   auto choosing = ChooseBuild(inquiry);
   co_await choosing;
+  inquiry.subject.build = builds_.Choose(inquiry.subject.files);
   const auto probes = ParityProbesFor(*inquiry.subject.files, inquiry.Manner({}));
   for (const ParityProbe& probe : probes) {
     if (inquiry.check.outdated) co_return false;
@@ -309,8 +323,7 @@ Task<void> ParityCheck::ChooseBuild(Inquiry& inquiry) {
 
 Task<ParityCheck::Outcome> ParityCheck::CompareOnce(Inquiry& inquiry, const ParityProbe& probe) {
   const PromptFields parts = probe.Parts();
-  const auto build = builds_.Choose(inquiry.subject.files);
-  const auto ours = TokensByFiles(*build, parts, inquiry.Manner(parts));
+  const auto ours = TokensByFiles(*inquiry.subject.build, parts, inquiry.Manner(parts));
   if (!ours) co_return Outcome::kInconclusive;
   auto asking = AskForTokens(inquiry, probe, parts);
   const TokenAnswer theirs = co_await asking;

@@ -18,7 +18,7 @@
 //          Verdicts are not shared between workers: each may have been started with another chat
 //          template.
 // Repeats  Every kAgainAfter while an engine did not answer or differs, and whenever the model has
-//          other files.
+//          other files, or another build of its tokenizer was chosen.
 // Threads  The control loop.
 // Memory   An entry per worker. An answer of more than kMaxAnswer bytes is an error.
 #pragma once
@@ -76,6 +76,7 @@ class ParityCheck final : public AdmissionCheck {
     std::vector<std::string> models;  // all that have these files; an empty name: it names none
     std::shared_ptr<const LanguageModel> files;
     bool found = false;  // by the router itself: they are not used before they were compared
+    std::shared_ptr<const LanguageModel> build;  // of the files, whose tokens are compared
     bool operator==(const Subject&) const = default;
     const std::string& model() const { return models.front(); }  // that is asked about
   };
@@ -111,6 +112,7 @@ class ParityCheck final : public AdmissionCheck {
              std::function<void()> done);
   void StartNext();
   Task<void> Run(std::shared_ptr<Check> check);
+  bool UsesOtherBuild(const Check& check) const;
   void Publish(Check& check, const std::vector<ParityReport>& reports, bool complete);
   bool GetsIds(const Inquiry& inquiry, const ParityProbe& probe) const;
   // False: the engine did not answer everything.

@@ -162,6 +162,33 @@ TEST_F(ParityCheckTest, AsksAgainWhereAnEngineDidNotAnswer) {
   EXPECT_TRUE(IsRepeatedUntil([&] { return Of(PromptKind::kChat) == Verdict::kAgrees; }));
 }
 
+// Two workers join at once: one is asked which build its engine has, and answers late.
+TEST_F(ParityCheckTest, ComparesAgainWhenAnotherBuildWasChosen) {
+  const auto model = LanguageModel::Parse(
+      {.tokenizer =
+           R"({"added_tokens":[],"normalizer":null,"pre_tokenizer":null,"post_processor":null,)"
+           R"("decoder":null,"model":{"type":"BPE","vocab":{"▁":0,"d":1,"e":2,"p":3,"t":4,"h":5},)"
+           R"("merges":[]}})",
+       .tokenizer_config = R"({"tokenizer_class":"LlamaTokenizer"})"});
+  ASSERT_TRUE(model && (*model)->by_file());
+  theirs_ = (*model)->by_file();
+  const ModelLibrary models = ModelLibrary::Of(*model);
+  thread_.Call([&] {
+    check_ = std::make_unique<ParityCheck>(thread_.loop(), resolver_, directory_, fleet_, models,
+                                           builds_, board_, registry_, log_, false,
+                                           std::chrono::hours(1));
+  });
+  ASSERT_TRUE(builds_.ShouldAsk(**model, thread_.loop().now())) << "the other worker is asked";
+  Join();
+  Check();
+  EXPECT_EQ(Of(PromptKind::kText), Verdict::kDiffers);
+  const auto telling = (*(*model)->by_file()->Borrow()).Encode((*model)->telling_text(), true);
+  builds_.Hear(**model, "m", *telling);
+  EXPECT_TRUE(IsRepeatedUntil([&] { return Of(PromptKind::kText) == Verdict::kAgrees; }));
+  EXPECT_TRUE(Becomes([&] { return !Doubts(PromptKind::kText); }));
+  thread_.Call([this] { check_.reset(); });
+}
+
 TEST_F(ParityCheckTest, NotesThatAnEngineCannotBeAsked) {
   status_ = 404;
   Join();
