@@ -1,0 +1,78 @@
+// Who is in the group, and who hears what?
+//
+// The state machine of one replica, without sockets: bytes come in by Received(), time by Tick(),
+// and bytes leave by the carrier. The same code runs in the router and in the simulation.
+//
+//   presence   told every kPresence, also when nothing changes; a peer that was not heard for the
+//              timeout is forgotten, and so is one that says goodbye
+//   guests     hear the messages of peers (router/replicas/replica_guest.h)
+//
+// Threads  The replicas' loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "router/replicas/carrier.h"
+#include "router/replicas/origin_gate.h"
+#include "router/replicas/replica_guest.h"
+
+namespace fathom {
+
+struct ReplicaGroupOptions {
+  ReplicaIdentity self;
+  Duration timeout = std::chrono::seconds(5);
+  uint64_t seed = 0;  // of the challenges; must not be predictable
+};
+
+struct ReplicaGroupCounts {
+  uint64_t sent = 0;
+  uint64_t received = 0;  // those that are believed
+  uint64_t sent_bytes = 0;
+  uint64_t received_bytes = 0;  // of all messages but our own
+  std::array<uint64_t, kReplicaDrops> dropped{};
+};
+
+class ReplicaGroup final : public ReplicaVoice {
+ public:
+  static constexpr Duration kTick = std::chrono::milliseconds(5);
+  static constexpr Duration kPresence = std::chrono::seconds(1);
+
+  // `describe` returns what is said of this replica. `seal` is null in an open group. All must
+  // outlive the group.
+  ReplicaGroup(ReplicaGroupOptions options, const MessageSeal* seal, Carrier& carrier,
+               std::function<Presence()> describe);
+
+  // Before the first Tick().
+  void Invite(ReplicaGuest& guest) { guests_.push_back(&guest); }
+
+  void Received(std::string_view bytes, TimePoint now);
+  void Tick(TimePoint now);
+  // The others forget this replica at once.
+  void Goodbye();
+
+  void Tell(ReplicaMessage::Content content) override;
+  void TellOne(const std::string& replica, ReplicaMessage::Content content) override;
+  const ReplicaPeers& peers() const override { return peers_; }
+  const std::string& id() const override { return options_.self.id; }
+
+  const ReplicaGroupCounts& counts() const { return counts_; }
+  // Times that two living processes had the same id (OriginGate::conflicts), or another process
+  // speaks in our name.
+  uint64_t conflicts() const;
+
+ private:
+  const ReplicaGroupOptions options_;
+  Carrier& carrier_;
+  const std::function<Presence()> describe_;
+  OriginGate gate_;
+  std::vector<ReplicaGuest*> guests_;
+  ReplicaPeers peers_;
+  ReplicaGroupCounts counts_;
+};
+
+}  // namespace fathom
