@@ -45,7 +45,7 @@ class ReplicaGroup final : public ReplicaVoice {
   // `describe` returns what is said of this replica. `seal` is null in an open group. All must
   // outlive the group.
   ReplicaGroup(ReplicaGroupOptions options, const MessageSeal* seal, Carrier& carrier,
-               std::function<Presence()> describe);
+               std::function<ReplicaPresence()> describe);
 
   // Before the first Tick().
   void Invite(ReplicaGuest& guest) { guests_.push_back(&guest); }
@@ -68,7 +68,7 @@ class ReplicaGroup final : public ReplicaVoice {
  private:
   const ReplicaGroupOptions options_;
   Carrier& carrier_;
-  const std::function<Presence()> describe_;
+  const std::function<ReplicaPresence()> describe_;
   OriginGate gate_;
   std::vector<ReplicaGuest*> guests_;
   ReplicaPeers peers_;

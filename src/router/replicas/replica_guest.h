@@ -22,7 +22,7 @@ struct ReplicaPeer {
   uint64_t incarnation = 0;
   uint32_t minor = 0;
   TimePoint heard{};
-  Presence presence;  // its last
+  ReplicaPresence presence;  // its last
 };
 // By id.
 using ReplicaPeers = std::map<std::string, ReplicaPeer, std::less<>>;

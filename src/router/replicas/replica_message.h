@@ -26,12 +26,12 @@
 namespace fathom {
 
 // "I am here", a few times per second at most, also when nothing changes.
-struct Presence {
+struct ReplicaPresence {
   uint32_t interval_ms = 0;  // until the next one
   std::string url;           // where clients reach it, for requests that are forwarded; or empty
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
   bool informed = false;            // its index follows the engines, so that it can be asked for it
-  friend bool operator==(const Presence&, const Presence&) = default;
+  friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
 
 // What the origin has placed on one rank and has not ended.
@@ -147,8 +147,9 @@ struct ReplicaMessage {
   static constexpr size_t kMostBytes = 256 << 10;
   static constexpr size_t kLongestName = 64;  // of a group or a replica
 
-  using Content = std::variant<std::monostate, Presence, Gauges, SentPromptsTold, SessionBindings,
-                               ResponsePinsTold, PolledAnswer, Challenge, Proof, Ask, Piece>;
+  using Content =
+      std::variant<std::monostate, ReplicaPresence, Gauges, SentPromptsTold, SessionBindings,
+                   ResponsePinsTold, PolledAnswer, Challenge, Proof, Ask, Piece>;
 
   uint32_t minor = kMinor;
   std::string group;
