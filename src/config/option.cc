@@ -33,7 +33,7 @@ std::string_view NameOf(Command command) {
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening",       "Workers",    "Routing",          "Tokens",  "Trust",
+      "Listening",       "Workers",    "Routing",          "Tokens",  "Trust",  "Replicas",
       "Relay",           "Limits",     "Retries",          "Health",  "Security",
       "Answers",         "Simulation", "Faults",           "Traffic", "KV events",
       "What to look at", "Kubernetes", "Model and memory", "Output",  "Logging"};

@@ -25,12 +25,24 @@
 
 namespace fathom {
 
-// "I am here", a few times per second at most, also when nothing changes.
+// That the origin has heard another replica: the number of that one's last presence, and when.
+struct ReplicaHearing {
+  std::string id;
+  uint64_t incarnation = 0;
+  uint64_t number = 0;
+  uint32_t ago_ms = 0;
+  friend bool operator==(const ReplicaHearing&, const ReplicaHearing&) = default;
+};
+
+// "I am here", once per second, also when nothing changes.
 struct ReplicaPresence {
-  uint32_t interval_ms = 0;  // until the next one
-  std::string url;           // where clients reach it, for requests that are forwarded; or empty
+  uint32_t interval_ms = 0;         // until the next one; 0: it leaves
+  std::string url;                  // where it takes requests that are forwarded; or empty
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
-  bool informed = false;            // its index follows the engines, so that it can be asked for it
+  bool informed = false;  // its index follows the engines, so that it can be asked for it
+  std::string version;    // of the program
+  uint32_t workers = 0;   // that it can route to
+  std::vector<ReplicaHearing> hears;
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
 
