@@ -70,11 +70,11 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
               fmt::format("only {} is in group {}", self->id, router.carrier.group)));
   }
   if (router.carrier.conflicts > 0) {
-    findings.push_back(
-        Alone(router, "Two routers have the same replica id",
-              fmt::format("{} times another process spoke with a known id; each overwrites what the "
-                          "other has told",
-                          router.carrier.conflicts)));
+    findings.push_back(Alone(
+        router, "Two routers have the same replica id",
+        fmt::format("{} times another process spoke with a known id; each overwrites what the "
+                    "other has told",
+                    router.carrier.conflicts)));
   }
   if (const std::string deaf = IdsOfDeaf(router); !deaf.empty()) {
     findings.push_back(Alone(router, "Other routers of the group do not hear this one",

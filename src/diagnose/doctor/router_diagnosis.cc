@@ -149,9 +149,10 @@ class RouterDiagnosis {
     if (router_.ready || router_.draining) return;
     Finding finding = Found(FindingId::kUnhealthy, router_.url, "The router is not ready");
     const bool by_choice = router_.not_ready_because.contains("--ready-when ");
-    finding.why = by_choice ? "Requests succeed, but a load balancer sends it none, as --ready-when "
-                              "says"
-                            : "Every request is refused until a worker can be routed to";
+    finding.why = by_choice
+                      ? "Requests succeed, but a load balancer sends it none, as --ready-when "
+                        "says"
+                      : "Every request is refused until a worker can be routed to";
     finding.evidence.push_back(fmt::format(
         "{}: {}", Page("/ready"),
         router_.not_ready_because.empty() ? "no reason is given" : router_.not_ready_because));

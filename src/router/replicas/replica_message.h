@@ -39,9 +39,9 @@ struct ReplicaPresence {
   uint32_t interval_ms = 0;         // until the next one; 0: it leaves
   std::string url;                  // where it takes requests that are forwarded; or empty
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
-  bool informed = false;  // its index follows the engines, so that it can be asked for it
-  std::string version;    // of the program
-  uint32_t workers = 0;   // that it can route to
+  bool informed = false;            // its index follows the engines, so that it can be asked for it
+  std::string version;              // of the program
+  uint32_t workers = 0;             // that it can route to
   std::vector<ReplicaHearing> hears;
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };

@@ -1,6 +1,7 @@
 // Who is in the group, and what does each have in flight, as this replica sees it?
 //
-// For /health, /metrics and the doctor: a copy that the replicas' loop makes a few times per second.
+// For /health, /metrics and the doctor: a copy that the replicas' loop makes a few times per
+// second.
 //
 // Threads  ReplicaBoard: any.
 #pragma once
@@ -29,10 +30,10 @@ struct ReplicaView {
   };
 
   std::string group;
-  std::string carrier;  // "nats" or "zmq"
-  bool up = false;      // the carrier's
-  std::string problem;  // the carrier's, if it is not up
-  TimePoint since{};    // when it came up, or went down
+  std::string carrier;    // "nats" or "zmq"
+  bool up = false;        // the carrier's
+  std::string problem;    // the carrier's, if it is not up
+  TimePoint since{};      // when it came up, or went down
   std::vector<Row> rows;  // this replica first, then by id
   uint64_t conflicts = 0;
   ReplicaGroupCounts counts;
