@@ -31,8 +31,12 @@ void ForeignLoads::Take(const std::string& origin, uint64_t number, const Gauges
     const ByLabel before;
     for (auto at = words.lower_bound(gauges.whole->from);
          at != words.end() && !before(gauges.whole->to, at->first);) {
-      // Set above if the message names it; otherwise it is idle by now.
-      if (Set(at->second, number, {.rank = at->first}, now)) changed.push_back(at->first);
+      // Set above if the message names it; otherwise it is idle by now, and nothing has begun.
+      const TimePoint busy_since = at->second.busy_since;
+      if (Set(at->second, number, {.rank = at->first}, now)) {
+        at->second.busy_since = busy_since;
+        changed.push_back(at->first);
+      }
       // Messages that are older than the window of the gate never come: nothing needs the entry.
       const bool settled = at->second.gauge.idle() && at->second.number + 4096 < number;
       at = settled ? words.erase(at) : std::next(at);
@@ -51,7 +55,9 @@ void ForeignLoads::Forget(std::string_view origin) {
   }
 }
 
-void ForeignLoads::TellSum(const RankLabel& rank) const {
+void ForeignLoads::TellSum(const RankLabel& rank) const { tell_(rank, SumOf(rank)); }
+
+ForeignLoad ForeignLoads::SumOf(const RankLabel& rank) const {
   ForeignLoad sum;
   for (const auto& [origin, words] : origins_) {
     const auto at = words.find(rank);
@@ -61,11 +67,11 @@ void ForeignLoads::TellSum(const RankLabel& rank) const {
     sum.context += gauge.context;
     sum.requests += gauge.requests;
     sum.waiting += gauge.waiting;
-    if (gauge.waiting == 0) continue;
     sum.oldest = std::max(sum.oldest, gauge.oldest);
+    // Also of those without a prefill: the end of their last one began that of another.
     sum.busy_since = std::max(sum.busy_since, at->second.busy_since);
   }
-  tell_(rank, sum);
+  return sum;
 }
 
 ForeignLoads::Total ForeignLoads::Of(std::string_view origin) const {

@@ -32,6 +32,8 @@ class ForeignLoads {
   void Take(const std::string& origin, uint64_t number, const Gauges& gauges, TimePoint now);
   void Forget(std::string_view origin);
 
+  ForeignLoad SumOf(const RankLabel& rank) const;
+
   // What one origin has in flight, over all ranks.
   struct Total {
     uint64_t requests = 0;
