@@ -1,7 +1,6 @@
 #include "router/replicas/foreign_loads.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "router/replicas/origin_gate.h"
@@ -78,8 +77,11 @@ void ForeignLoads::TakeWhole(Origin& origin, uint64_t number, const Gauges::Rang
   const ByLabel before;
   for (auto at = origin.words.lower_bound(range.from);
        at != origin.words.end() && !before(range.to, at->first); ++at) {
-    // Set before if the message names it; otherwise it is idle by now.
-    if (Set(at->second, number, {.rank = at->first}, now)) changed.push_back(at->first);
+    // Set before if the message names it; otherwise it is idle by now, and nothing has begun.
+    const TimePoint busy_since = at->second.busy_since;
+    if (!Set(at->second, number, {.rank = at->first}, now)) continue;
+    at->second.busy_since = busy_since;
+    changed.push_back(at->first);
   }
   KeepWhole(origin, number, range);
 }
@@ -120,15 +122,9 @@ void ForeignLoads::Forget(std::string_view origin) {
   }
 }
 
-void ForeignLoads::RetellAll() const {
-  std::set<RankLabel, ByLabel> ranks;
-  for (const auto& [name, origin] : origins_) {
-    for (const auto& [rank, word] : origin.words) ranks.insert(rank);
-  }
-  for (const RankLabel& rank : ranks) TellSum(rank);
-}
+void ForeignLoads::TellSum(const RankLabel& rank) const { tell_(rank, SumOf(rank)); }
 
-void ForeignLoads::TellSum(const RankLabel& rank) const {
+ForeignLoad ForeignLoads::SumOf(const RankLabel& rank) const {
   ForeignLoad sum;
   for (const auto& [name, origin] : origins_) {
     const auto at = origin.words.find(rank);
@@ -138,11 +134,11 @@ void ForeignLoads::TellSum(const RankLabel& rank) const {
     sum.context += gauge.context;
     sum.requests += gauge.requests;
     sum.waiting += gauge.waiting;
-    if (gauge.waiting == 0) continue;
     sum.oldest = std::max(sum.oldest, gauge.oldest);
+    // Also of those without a prefill: the end of their last one began that of another.
     sum.busy_since = std::max(sum.busy_since, at->second.busy_since);
   }
-  tell_(rank, sum);
+  return sum;
 }
 
 ForeignLoads::Total ForeignLoads::Of(std::string_view origin) const {

@@ -38,8 +38,8 @@ class ForeignLoads {
   // A message that has passed the gate.
   void Take(const std::string& origin, uint64_t number, const Gauges& gauges, TimePoint now);
   void Forget(std::string_view origin);
-  // Tells the sum of every rank again, for a listener that did not know some of them.
-  void RetellAll() const;
+
+  ForeignLoad SumOf(const RankLabel& rank) const;
 
   // What one origin has in flight, over all ranks.
   struct Total {

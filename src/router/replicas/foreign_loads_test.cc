@@ -147,17 +147,6 @@ TEST_F(ForeignLoadsTest, TellOnlyWhatChanges) {
   EXPECT_EQ(told_, 3u) << "idle, and was not known";
 }
 
-TEST_F(ForeignLoadsTest, RetellAllTellsEachRankOnce) {
-  loads_.Take("a", 1, Some({GaugeOf(1, 1), GaugeOf(2, 1)}), kMidday);
-  loads_.Take("b", 1, Some({GaugeOf(1, 1)}), kMidday);
-  sums_.clear();
-  told_ = 0;
-  loads_.RetellAll();
-  EXPECT_EQ(told_, 2u);
-  EXPECT_EQ(Requests(1), 2u);
-  EXPECT_EQ(Requests(2), 1u);
-}
-
 TEST_F(ForeignLoadsTest, IdleRanksAreErasedWhenNoOlderMessageCanCome) {
   uint64_t number = 0;
   // An origin that never tells whole ranges, with workers that come and go.
