@@ -18,6 +18,7 @@ constexpr uint64_t kMostContext = uint64_t{1} << 48;
 RankGauge Plain(const RankGauge& told) {
   if (told.idle()) return {.rank = told.rank};
   RankGauge gauge = told;
+  gauge.busy_ms = 0;  // kept as a time
   gauge.requests = std::min(told.requests, kMostRequests);
   gauge.waiting = std::min(told.waiting, gauge.requests);
   gauge.context = std::min(told.context, kMostContext);
@@ -31,11 +32,20 @@ bool ForeignLoads::Set(Word& word, uint64_t number, const RankGauge& told, TimeP
   if (number <= word.number) return false;
   word.number = number;
   const RankGauge gauge = Plain(told);
-  const TimePoint busy_since = now - std::chrono::milliseconds(gauge.busy_ms);
-  const bool same = word.gauge == gauge && (gauge.waiting == 0 || word.busy_since == busy_since);
+  const TimePoint busy_since = now - std::chrono::milliseconds(told.busy_ms);
+  const bool same = word.gauge == gauge && word.busy_since == busy_since;
   word.gauge = gauge;
   word.busy_since = busy_since;
   return !same;
+}
+
+// Without a name: nothing has begun there since it was named.
+bool ForeignLoads::SetIdle(Word& word, uint64_t number) {
+  if (number <= word.number) return false;
+  word.number = number;
+  const bool was_idle = word.gauge.idle();
+  word.gauge = {.rank = word.gauge.rank};
+  return !was_idle;
 }
 
 // Whether a newer message has said that the rank is idle, without a name.
@@ -53,7 +63,7 @@ void ForeignLoads::Take(const std::string& name, uint64_t number, const Gauges& 
   if (number < origin.floor) return;
   std::vector<RankLabel> changed;
   TakeNamed(origin, number, gauges, now, changed);
-  if (gauges.whole) TakeWhole(origin, number, *gauges.whole, now, changed);
+  if (gauges.whole) TakeWhole(origin, number, *gauges.whole, changed);
   origin.newest = std::max(origin.newest, number);
   if (origin.newest - origin.swept >= OriginGate::kWindow) Sweep(origin);
   for (const RankLabel& rank : changed) TellSum(rank);
@@ -74,12 +84,12 @@ void ForeignLoads::TakeNamed(Origin& origin, uint64_t number, const Gauges& gaug
 }
 
 void ForeignLoads::TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
-                             TimePoint now, std::vector<RankLabel>& changed) {
+                             std::vector<RankLabel>& changed) {
   const ByLabel before;
   for (auto at = origin.words.lower_bound(range.from);
        at != origin.words.end() && !before(range.to, at->first); ++at) {
     // Set before if the message names it; otherwise it is idle by now.
-    if (Set(at->second, number, {.rank = at->first}, now)) changed.push_back(at->first);
+    if (SetIdle(at->second, number)) changed.push_back(at->first);
   }
   KeepWhole(origin, number, range);
 }
@@ -128,7 +138,9 @@ void ForeignLoads::RetellAll() const {
   for (const RankLabel& rank : ranks) TellSum(rank);
 }
 
-void ForeignLoads::TellSum(const RankLabel& rank) const {
+void ForeignLoads::TellSum(const RankLabel& rank) const { tell_(rank, SumOf(rank)); }
+
+ForeignLoad ForeignLoads::SumOf(const RankLabel& rank) const {
   ForeignLoad sum;
   for (const auto& [name, origin] : origins_) {
     const auto at = origin.words.find(rank);
@@ -138,11 +150,11 @@ void ForeignLoads::TellSum(const RankLabel& rank) const {
     sum.context += gauge.context;
     sum.requests += gauge.requests;
     sum.waiting += gauge.waiting;
-    if (gauge.waiting == 0) continue;
     sum.oldest = std::max(sum.oldest, gauge.oldest);
+    // Also of those without a prefill: the end of their last one began that of another.
     sum.busy_since = std::max(sum.busy_since, at->second.busy_since);
   }
-  tell_(rank, sum);
+  return sum;
 }
 
 ForeignLoads::Total ForeignLoads::Of(std::string_view origin) const {

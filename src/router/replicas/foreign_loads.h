@@ -40,6 +40,7 @@ class ForeignLoads {
   void Forget(std::string_view origin);
   // Tells the sum of every rank again, for a listener that did not know some of them.
   void RetellAll() const;
+  ForeignLoad SumOf(const RankLabel& rank) const;
 
   // What one origin has in flight, over all ranks.
   struct Total {
@@ -76,10 +77,11 @@ class ForeignLoads {
 
   // Returns whether the word is news.
   static bool Set(Word& word, uint64_t number, const RankGauge& gauge, TimePoint now);
+  static bool SetIdle(Word& word, uint64_t number);
   static bool IdleSince(const Origin& origin, uint64_t number, const RankLabel& rank);
   static void TakeNamed(Origin& origin, uint64_t number, const Gauges& gauges, TimePoint now,
                         std::vector<RankLabel>& changed);
-  static void TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range, TimePoint now,
+  static void TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
                         std::vector<RankLabel>& changed);
   static void KeepWhole(Origin& origin, uint64_t number, const Gauges::Range& range);
   static void Sweep(Origin& origin);

@@ -38,12 +38,16 @@ struct ReplicaPresence {
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
 
+// The rank of a worker's requests for which no rank was chosen: those without a prompt, and all of
+// a router that does not look at prompts.
+constexpr uint32_t kNoRank = UINT32_MAX;
+
 // What the origin has placed on one rank and has not ended.
 struct RankGauge {
   RankLabel rank;
   double queued = 0;     // units of prefill work without a first byte (router/fleet/prefill_work.h)
   double oldest = 0;     // of these, the work of the one in progress
-  uint32_t busy_ms = 0;  // for how long it has been
+  uint32_t busy_ms = 0;  // since when a prefill is in progress there, as far as the origin knows
   uint64_t context = 0;  // tokens
   uint32_t requests = 0;
   uint32_t waiting = 0;  // of these, without a first byte
