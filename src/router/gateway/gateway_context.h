@@ -33,6 +33,7 @@
 #include "router/gateway/tokenize_metrics.h"
 #include "router/gateway/tokenize_roster.h"
 #include "router/index/cache_index.h"
+#include "router/replicas/replica_view.h"
 #include "router/routing/response_pins.h"
 #include "router/routing/session_affinity.h"
 #include "router/routing/session_hints.h"
@@ -153,6 +154,7 @@ struct GatewayContext {
   BlockSizes* sizes = nullptr;         // null: block sizes are not checked
   const TrustKeeper* trust = nullptr;  // null: caches are not used for routing
   WorkerSources* sources = nullptr;    // null: workers cannot be added
+  const ReplicaBoard* replicas = nullptr;  // null: this router chooses alone
   std::atomic<int64_t> reading{0};     // requests whose bodies are being received
   std::atomic<bool> draining{false};   // set once, by the signal thread
   SideWork side_work;                  // last: its jobs use the members above

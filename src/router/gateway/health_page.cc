@@ -8,6 +8,7 @@
 
 #include "base/version.h"
 #include "base/wall_time.h"
+#include "router/gateway/replica_pages.h"
 #include "router/gateway/source_pages.h"
 #include "router/gateway/worker_admission.h"
 
@@ -290,7 +291,8 @@ Answer HealthPage(const GatewayContext& context, bool with_workers) {
   const size_t ready = fleet->routable();
   const size_t stale = StaleSources(context.sources);
   const bool whole = ready == Expected(*fleet) && stale == 0 && !AnyDoubted(context, *fleet) &&
-                     context.prompt_watch.UnreadIn(*fleet).empty();
+                     context.prompt_watch.UnreadIn(*fleet).empty() &&
+                     ReplicaProblem(context.replicas).empty();
   JsonWriter w;
   w.BeginObject().Key("status").String(ready == 0 ? "down" : whole ? "ok" : "degraded");
   w.Key("version").String(kVersion);
@@ -303,6 +305,7 @@ Answer HealthPage(const GatewayContext& context, bool with_workers) {
   w.Key("sources_stale").Unsigned(stale);
   WriteModels(w, context, *fleet, with_workers);
   if (with_workers) {
+    WriteReplicas(w, context.replicas);
     WriteSources(w, context.sources);
     WriteWorkers(w, context, *fleet);
   }

@@ -17,6 +17,7 @@ constexpr uint64_t kMostContext = uint64_t{1} << 48;
 RankGauge Plain(const RankGauge& told) {
   if (told.idle()) return {.rank = told.rank};
   RankGauge gauge = told;
+  gauge.busy_ms = 0;  // kept as a time
   gauge.requests = std::min(told.requests, kMostRequests);
   gauge.waiting = std::min(told.waiting, gauge.requests);
   gauge.context = std::min(told.context, kMostContext);
@@ -30,11 +31,20 @@ bool ForeignLoads::Set(Word& word, uint64_t number, const RankGauge& told, TimeP
   if (number <= word.number) return false;
   word.number = number;
   const RankGauge gauge = Plain(told);
-  const TimePoint busy_since = now - std::chrono::milliseconds(gauge.busy_ms);
-  const bool same = word.gauge == gauge && (gauge.waiting == 0 || word.busy_since == busy_since);
+  const TimePoint busy_since = now - std::chrono::milliseconds(told.busy_ms);
+  const bool same = word.gauge == gauge && word.busy_since == busy_since;
   word.gauge = gauge;
   word.busy_since = busy_since;
   return !same;
+}
+
+// Without a name: nothing has begun there since it was named.
+bool ForeignLoads::SetIdle(Word& word, uint64_t number) {
+  if (number <= word.number) return false;
+  word.number = number;
+  const bool was_idle = word.gauge.idle();
+  word.gauge = {.rank = word.gauge.rank};
+  return !was_idle;
 }
 
 // Whether a newer message has said that the rank is idle, without a name.
@@ -52,7 +62,7 @@ void ForeignLoads::Take(const std::string& name, uint64_t number, const Gauges& 
   if (number < origin.floor) return;
   std::vector<RankLabel> changed;
   TakeNamed(origin, number, gauges, now, changed);
-  if (gauges.whole) TakeWhole(origin, number, *gauges.whole, now, changed);
+  if (gauges.whole) TakeWhole(origin, number, *gauges.whole, changed);
   origin.newest = std::max(origin.newest, number);
   if (origin.newest - origin.swept >= OriginGate::kWindow) Sweep(origin);
   for (const RankLabel& rank : changed) TellSum(rank);
@@ -73,15 +83,12 @@ void ForeignLoads::TakeNamed(Origin& origin, uint64_t number, const Gauges& gaug
 }
 
 void ForeignLoads::TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
-                             TimePoint now, std::vector<RankLabel>& changed) {
+                             std::vector<RankLabel>& changed) {
   const ByLabel before;
   for (auto at = origin.words.lower_bound(range.from);
        at != origin.words.end() && !before(range.to, at->first); ++at) {
-    // Set before if the message names it; otherwise it is idle by now, and nothing has begun.
-    const TimePoint busy_since = at->second.busy_since;
-    if (!Set(at->second, number, {.rank = at->first}, now)) continue;
-    at->second.busy_since = busy_since;
-    changed.push_back(at->first);
+    // Set before if the message names it; otherwise it is idle by now.
+    if (SetIdle(at->second, number)) changed.push_back(at->first);
   }
   KeepWhole(origin, number, range);
 }

@@ -38,7 +38,6 @@ class ForeignLoads {
   // A message that has passed the gate.
   void Take(const std::string& origin, uint64_t number, const Gauges& gauges, TimePoint now);
   void Forget(std::string_view origin);
-
   ForeignLoad SumOf(const RankLabel& rank) const;
 
   // What one origin has in flight, over all ranks.
@@ -76,10 +75,11 @@ class ForeignLoads {
 
   // Returns whether the word is news.
   static bool Set(Word& word, uint64_t number, const RankGauge& gauge, TimePoint now);
+  static bool SetIdle(Word& word, uint64_t number);
   static bool IdleSince(const Origin& origin, uint64_t number, const RankLabel& rank);
   static void TakeNamed(Origin& origin, uint64_t number, const Gauges& gauges, TimePoint now,
                         std::vector<RankLabel>& changed);
-  static void TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range, TimePoint now,
+  static void TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
                         std::vector<RankLabel>& changed);
   static void KeepWhole(Origin& origin, uint64_t number, const Gauges::Range& range);
   static void Sweep(Origin& origin);

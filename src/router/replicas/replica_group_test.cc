@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fathom {
@@ -18,20 +19,16 @@ class KeepingCarrier final : public Carrier {
  public:
   void Start(OnMessage /*on_message*/) override {}
   void Stop() override {}
-  bool Publish(std::string_view message) override {
-    if (down) return false;
-    sent.emplace_back(message);
-    return true;
-  }
+  bool Publish(std::string_view message) override { return Send("", message); }
   bool Send(std::string_view replica, std::string_view message) override {
-    to.emplace_back(replica);
-    return Publish(message);
+    if (down) return false;
+    sent.emplace_back(replica, message);
+    return true;
   }
   Status status() const override { return {}; }
 
   bool down = false;
-  std::deque<std::string> sent;
-  std::vector<std::string> to;
+  std::deque<std::pair<std::string, std::string>> sent;  // to whom ("": to all), and what
 };
 
 class NotingGuest final : public ReplicaGuest {
@@ -71,15 +68,17 @@ class ReplicaGroupTest : public testing::Test {
  protected:
   using Notes = std::vector<std::string>;
 
-  // Everything that was sent reaches all, our own included.
+  // What was sent to all also comes back to its sender.
   void Exchange(const std::vector<GroupRig*>& rigs) {
     for (bool more = true; more;) {
       more = false;
       for (GroupRig* const from : rigs) {
         while (!from->carrier.sent.empty()) {
-          const std::string bytes = from->carrier.sent.front();
+          const auto [to, bytes] = std::move(from->carrier.sent.front());
           from->carrier.sent.pop_front();
-          for (GroupRig* const rig : rigs) rig->group.Received(bytes, now_);
+          for (GroupRig* const rig : rigs) {
+            if (to.empty() || to == rig->group.id()) rig->group.Received(bytes, now_);
+          }
           more = true;
         }
       }
@@ -107,7 +106,7 @@ TEST_F(ReplicaGroupTest, TellsItsPresenceEverySecond) {
   EXPECT_EQ(a_.group.counts().sent, 10u);
   EXPECT_EQ(a_.guest.ticks, 200);
   size_t bytes = 0;
-  for (const std::string& message : a_.carrier.sent) bytes += message.size();
+  for (const auto& [to, message] : a_.carrier.sent) bytes += message.size();
   EXPECT_EQ(a_.group.counts().sent_bytes, bytes);
 }
 
@@ -132,9 +131,9 @@ TEST_F(ReplicaGroupTest, GuestsHearWhatPeersTell) {
   b_.guest.notes.clear();
   a_.group.Tell(Gauges{});
   a_.group.TellOne("b", Ask{.to = "b", .question = 1, .about = "ranks", .rank = {}, .from = 0});
+  EXPECT_EQ(a_.carrier.sent.back().first, "b");
   Exchange({&a_, &b_});
   EXPECT_EQ(b_.guest.notes, (Notes{"heard a 2", "heard a 9"}));
-  EXPECT_EQ(a_.carrier.to.back(), "b");
   EXPECT_EQ(a_.group.id(), "a");
 }
 
@@ -158,7 +157,7 @@ TEST_F(ReplicaGroupTest, AGoodbyeIsHeardAtOnceAndIsFinal) {
   Pass(seconds(1), {&a_, &b_});
   b_.guest.notes.clear();
   a_.group.Tell(Gauges{});
-  const std::string late = a_.carrier.sent.front();
+  const std::string late = a_.carrier.sent.front().second;
   a_.carrier.sent.pop_front();
   a_.group.Goodbye();
   Exchange({&a_, &b_});

@@ -7,7 +7,9 @@
 #include "base/secret.h"
 #include "io/net/tls.h"
 #include "metrics/catalogue.h"
+#include "router/gateway/replica_pages.h"
 #include "router/serve/etcd_access.h"
+#include "router/serve/replica_access.h"
 #include "router/sources/etcd_source.h"
 #include "router/sources/file_source.h"
 #include "router/sources/worker_entry.h"
@@ -239,6 +241,7 @@ Result<void> Frontend::Check(const Settings& settings) {
   TRY_VOID(ListenPlan::Of(settings, KeysSet(settings)));
   for (const std::string& path : settings.List("pass-routes")) TRY_VOID(PassRoutes::Check(path));
   TRY_VOID(ParseSessionHints(settings.List("session-hints")));
+  TRY_VOID(CheckReplicas(settings));
   return {};
 }
 
@@ -249,12 +252,14 @@ Result<std::unique_ptr<Frontend>> Frontend::Create(const Settings& settings,
   TRY(ResolverOptions names, ResolverOptionsOf(settings, log));
   std::unique_ptr<Frontend> frontend(new Frontend(settings, environment, listen, log));
   frontend->resolver_ = std::make_unique<Resolver>(std::move(names));
+  TRY(frontend->group_, ReplicasOptionsOf(settings));
   for (size_t i = 0; i < ThreadsOf(settings); ++i) {
     frontend->loops_.push_back(std::make_unique<Loop>());
   }
   TRY_VOID(frontend->LoadFleet());
   TRY_VOID(frontend->OpenIntake());
   TRY_VOID(frontend->OpenGateway());
+  TRY_VOID(frontend->OpenReplicas());
   TRY_VOID(frontend->OpenServers());
   return frontend;
 }
@@ -274,6 +279,12 @@ std::optional<std::string> Frontend::Variable(const std::string& name) const {
   const auto found = environment_.find(name);
   if (found == environment_.end()) return std::nullopt;
   return found->second;
+}
+
+// Not the seed of the choices: clients must not be able to predict places in the index. Replicas of a
+// group have the same, so that they can compare keys.
+uint64_t Frontend::SecretFor(std::string_view purpose) const {
+  return group_ ? ReplicaSecret(*group_, purpose) : RandomSecret();
 }
 
 Result<void> Frontend::LoadFleet() {
@@ -345,9 +356,8 @@ Result<void> Frontend::OpenIntake() {
     }
     return {};
   }
-  // Not the seed of the choices: clients must not be able to predict places in the index.
-  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"), RandomSecret(),
-                                              settings_.Bytes("trust-memory"));
+  cache_index_ = std::make_unique<CacheIndex>(settings_.Bytes("index-max-bytes"),
+                                              SecretFor("index"), settings_.Bytes("trust-memory"));
   auto find_endpoint = [this](WorkerId id) { return directory_->Find(id); };
   TRY(const IntakeOptions options, IntakeOptionsOf(settings_));
   TRY(intake_, Intake::Create(options, *fleet_, std::move(find_endpoint), *resolver_, *cache_index_,
@@ -396,7 +406,7 @@ Result<void> Frontend::OpenGateway() {
   options.admin_listener = listen_.admin_rules;
   TRY(ModelLibrary models, LoadModels());
   context_ = std::make_unique<GatewayContext>(options, std::move(models), *fleet_, *directory_,
-                                              *resolver_, registry_, log_, RandomSecret());
+                                              *resolver_, registry_, log_, SecretFor("prompts"));
   context_->cache_index = cache_index_.get();
   context_->feeds = &feeds_;
   context_->sizes = sizes_.get();
@@ -434,6 +444,24 @@ Result<void> Frontend::OpenGateway() {
   Random seeds(SeedOf(settings_));
   for (const auto& loop : loops_) {
     gateways_.push_back(std::make_unique<Gateway>(*context_, *loop, *desk_, seeds.Next()));
+  }
+  return {};
+}
+
+Result<void> Frontend::OpenReplicas() {
+  if (!group_) return {};
+  const Replicas::World world{.fleet = *fleet_,
+                              .speed = context_->steering.speed,
+                              .sent = context_->steering.sent,
+                              .sessions = context_->affinity,
+                              .pins = context_->response_pins,
+                              .relief = [this] { context_->dispatch.Wake(); }};
+  TRY(replicas_, Replicas::Create(*group_, world, *resolver_, log_));
+  context_->replicas = &replicas_->board();
+  registry_.AddCollector([this](Exposition& out) { CollectReplicas(replicas_->board(), out); });
+  if (settings_.Flag("replica-open")) {
+    log_.Warn("Whoever reaches the other replicas' carrier can steer requests: set --replica-key-file",
+              {{"docs", log_.docs().To("replicas.md")}});
   }
   return {};
 }
@@ -478,6 +506,7 @@ void Frontend::Start() {
     log_.Warn("No workers are configured: set --worker-urls, or add some with POST /workers");
   }
   if (intake_) intake_->Start();
+  if (replicas_) replicas_->Start();
   control_.Post([this] { Spawn(WatchBlockSizes()); });
   if (trust_) control_.Post([this] { Spawn(WatchTrust()); });
   if (model_finder_) model_finder_->Start();
@@ -581,6 +610,7 @@ bool Frontend::Drain(Duration patience) {
 
 void Frontend::Stop() {
   if (muster_) muster_->End();
+  if (replicas_) replicas_->Stop();
   if (intake_) intake_->Stop();
   if (model_finder_) model_finder_->Stop();
   for (const auto& loop : loops_) loop->Stop();

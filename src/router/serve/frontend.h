@@ -1,7 +1,7 @@
 // Assembles the router from settings: loops, fleet, gateway and servers.
 //
 // Threads  One per loop, one for control (probes and admin pages), one for KV events, one for
-//          names. Built and stopped on the caller's thread.
+//          names, one for the other replicas. Built and stopped on the caller's thread.
 #pragma once
 
 #include <memory>
@@ -25,6 +25,7 @@
 #include "router/gateway/parity_check.h"
 #include "router/index/cache_index.h"
 #include "router/library/model_finder.h"
+#include "router/replicas/replicas.h"
 #include "router/serve/key_file.h"
 #include "router/serve/listen_plan.h"
 #include "router/sources/kube_door.h"
@@ -69,6 +70,7 @@ class Frontend {
            Log& log);
 
   std::optional<std::string> Variable(const std::string& name) const;
+  uint64_t SecretFor(std::string_view purpose) const;
   Result<void> LoadFleet();
   Result<void> TeachEtcd();
   Result<void> AddWorkers();
@@ -78,6 +80,7 @@ class Frontend {
   Result<void> OpenIntake();
   Result<ModelLibrary> LoadModels();
   Result<void> OpenGateway();
+  Result<void> OpenReplicas();
   Result<void> OpenServers();
   void WarnAboutOpenAdmin(const Address& pages) const;
   void ReloadCertificate(std::string_view prefix, HttpServer& server);
@@ -92,6 +95,7 @@ class Frontend {
   TimePoint next_look_{};  // at the key files
   Log& log_;
   std::unique_ptr<Resolver> resolver_;
+  std::optional<ReplicasOptions> group_;  // nullopt: this router chooses alone
   Loop control_;
   std::vector<std::unique_ptr<Loop>> loops_;
   Registry registry_;
@@ -111,6 +115,7 @@ class Frontend {
   std::unique_ptr<ModelFinder> model_finder_;
   std::unique_ptr<GatewayContext> context_;
   std::unique_ptr<ParityCheck> parity_;  // null: engines are not asked for tokens
+  std::unique_ptr<Replicas> replicas_;   // null: it chooses alone
   std::unique_ptr<PageDesk> desk_;
   std::vector<std::unique_ptr<Gateway>> gateways_;
   std::unique_ptr<AdminHandler> admin_;

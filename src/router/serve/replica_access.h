@@ -15,7 +15,7 @@ namespace fathom {
 // Without reading files: whether the settings fit together.
 Result<void> CheckReplicas(const Settings& settings);
 
-// nullopt: of none. Reads the key and the credentials. `port` is the one that clients connect to.
+// nullopt: of none. Reads the key and the credentials.
 Result<std::optional<ReplicasOptions>> ReplicasOptionsOf(const Settings& settings);
 
 }  // namespace fathom

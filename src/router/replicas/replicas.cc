@@ -1,0 +1,162 @@
+#include "router/replicas/replicas.h"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <utility>
+
+#include "base/secret.h"
+#include "base/version.h"
+#include "router/replicas/nats_carrier.h"
+#include "router/replicas/zmtp_mesh.h"
+
+namespace fathom {
+namespace {
+
+constexpr Duration kViewEvery = std::chrono::milliseconds(250);
+// For the goodbye to leave.
+constexpr Duration kPatienceAtGoodbye = std::chrono::milliseconds(100);
+
+std::unique_ptr<const MessageSeal> SealOf(const ReplicasOptions& options) {
+  return options.key.empty() ? nullptr : std::make_unique<const MessageSeal>(options.key);
+}
+
+}  // namespace
+
+uint64_t ReplicaSecret(const ReplicasOptions& options, std::string_view purpose) {
+  // Without a key there is no secret: everybody of the group must compute the same.
+  const MessageSeal seal(options.key.empty() ? "open " + options.group : options.key);
+  return seal.Derive(fmt::format("{} of {}", purpose, options.group));
+}
+
+Result<std::unique_ptr<Replicas>> Replicas::Create(ReplicasOptions options, const World& world,
+                                                   Resolver& resolver, Log& log) {
+  std::unique_ptr<Replicas> replicas(new Replicas(std::move(options), world, log));
+  TRY(replicas->carrier_, replicas->MakeCarrier(resolver));
+  const ReplicasOptions& o = replicas->options_;
+  ReplicaGroupOptions group{
+      .self = {.group = o.group, .id = o.id, .incarnation = RandomSecret()},
+      .timeout = o.timeout,
+      .seed = RandomSecret()};
+  replicas->group_ = std::make_unique<ReplicaGroup>(
+      std::move(group), replicas->seal_.get(), *replicas->carrier_,
+      [self = replicas.get()] { return self->Describe(); });
+  ReplicaGroup& voice = *replicas->group_;
+  replicas->loads_ = std::make_unique<LoadExchange>(world.fleet, world.speed, voice);
+  voice.Invite(*replicas->loads_);
+  return replicas;
+}
+
+Replicas::Replicas(ReplicasOptions options, const World& world, Log& log)
+    : options_(std::move(options)), world_(world), log_(log), seal_(SealOf(options_)) {}
+
+Result<std::unique_ptr<Carrier>> Replicas::MakeCarrier(Resolver& resolver) {
+  if (const auto* const nats = std::get_if<NatsReplicas>(&options_.spec)) {
+    NatsOptions servers = options_.nats;
+    servers.urls = nats->urls;
+    servers.tls = nats->tls;
+    return std::make_unique<NatsCarrier>(loop_, log_, options_.group, options_.id,
+                                         std::move(servers));
+  }
+  ZmtpMeshOptions mesh{.id = options_.id,
+                       .listen = options_.listen,
+                       .replicas = std::get<MeshReplicas>(options_.spec)};
+  return ZmtpMesh::Create(loop_, resolver, log_, std::move(mesh));
+}
+
+void Replicas::Start() {
+  loop_.Post([this] {
+    carrier_->Start([this](std::string_view bytes) { group_->Received(bytes, loop_.now()); });
+    Spawn(Run());
+  });
+  thread_ = std::thread([this] { loop_.Run(); });
+}
+
+void Replicas::Stop() {
+  if (!thread_.joinable()) return;
+  std::promise<void> left;
+  loop_.Post([&] {
+    group_->Goodbye();
+    left.set_value();
+  });
+  left.get_future().wait();
+  std::this_thread::sleep_for(kPatienceAtGoodbye);
+  loop_.Post([this] { carrier_->Stop(); });
+  std::this_thread::sleep_for(kPatienceAtGoodbye);
+  loop_.Stop();
+  thread_.join();
+}
+
+Task<void> Replicas::Run() {
+  TimePoint next_view{};
+  for (;;) {
+    group_->Tick(loop_.now());
+    if (loads_->TakeRelief()) world_.relief();
+    if (loop_.now() >= next_view) {
+      next_view = loop_.now() + kViewEvery;
+      ShowView(loop_.now());
+      WatchIds();
+    }
+    co_await loop_.Sleep(ReplicaGroup::kTick);
+  }
+}
+
+ReplicaPresence Replicas::Describe() const {
+  ReplicaPresence presence;
+  presence.url = options_.url;
+  presence.models = options_.models;
+  presence.version = kVersion;
+  presence.workers = static_cast<uint32_t>(world_.fleet.Current()->routable());
+  return presence;
+}
+
+ReplicaView::Row Replicas::OwnRow(TimePoint now) const {
+  const LoadExchange::Totals own = loads_->Own();
+  return {.id = options_.id,
+          .self = true,
+          .heard = now,
+          .requests = own.requests,
+          .prefill_tokens = own.queued,
+          .presence = Describe()};
+}
+
+void Replicas::ShowView(TimePoint now) {
+  auto view = std::make_shared<ReplicaView>();
+  view->carried = carrier_->status();
+  view->group = options_.group;
+  view->carrier = std::holds_alternative<NatsReplicas>(options_.spec) ? "nats" : "zmq";
+  view->up = view->carried.up;
+  view->problem = view->carried.problem;
+  if (since_ == TimePoint{} || view->up != up_) since_ = now;
+  up_ = view->up;
+  view->since = since_;
+  view->conflicts = group_->conflicts();
+  view->counts = group_->counts();
+  view->rows.push_back(OwnRow(now));
+  for (const auto& [id, peer] : group_->peers()) {
+    const auto total = loads_->Totals(id);
+    view->rows.push_back({.id = id,
+                          .self = false,
+                          .heard = peer.heard,
+                          .requests = total.requests,
+                          .prefill_tokens = total.queued,
+                          .presence = peer.presence,
+                          .hears_us = peer.hears_us,
+                          .round_trip = peer.round_trip});
+  }
+  board_.Publish(std::move(view));
+}
+
+// Two with the same id overwrite each other's word.
+void Replicas::WatchIds() {
+  if (group_->conflicts() == conflicts_) return;
+  if (conflicts_ == 0) {
+    log_.Warn("Two processes use the same replica id: give each its own with --replica-id",
+              {{"group", options_.group},
+               {"own_id", options_.id},
+               {"docs", log_.docs().To("runbooks/replica-alone.md")}});
+  }
+  conflicts_ = group_->conflicts();
+}
+
+}  // namespace fathom

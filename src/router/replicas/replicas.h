@@ -1,0 +1,101 @@
+// This router's part in its group: carrier, group and guests, on a loop of their own.
+//
+// The loop wakes every ReplicaGroup::kTick. Whatever happens on it, requests do not wait for it: they
+// read loads, beliefs and bindings where they always do.
+//
+// Threads  Built, started and stopped on one thread; the loop has its own. board() from any.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "io/nats/nats_options.h"
+#include "io/net/loop.h"
+#include "io/net/message_seal.h"
+#include "io/net/resolver.h"
+#include "io/net/task.h"
+#include "router/fleet/fleet.h"
+#include "router/replicas/carrier.h"
+#include "router/replicas/load_exchange.h"
+#include "router/replicas/replica_group.h"
+#include "router/replicas/replica_spec.h"
+#include "router/replicas/replica_view.h"
+#include "router/routing/response_pins.h"
+#include "router/routing/sent_prompts.h"
+#include "router/routing/session_affinity.h"
+
+namespace fathom {
+
+struct ReplicasOptions {
+  std::string group;
+  std::string id;
+  std::string key;  // empty: an open group
+  Duration timeout = std::chrono::seconds(5);
+  ReplicaSpec spec;
+  NatsOptions nats;  // with accounts and files; the servers are those of `spec`
+  std::string listen;
+  std::string url;                  // where this replica takes requests that are forwarded
+  std::vector<std::string> models;  // patterns of the models that it serves; empty: all
+};
+
+// The same for all replicas of a group, and for others only by chance. Keys of prompts, responses and
+// blocks are made with it, so that replicas can compare them; clients who know it could make prompts
+// that collide.
+uint64_t ReplicaSecret(const ReplicasOptions& options, std::string_view purpose);
+
+class Replicas {
+ public:
+  // What is shared. All must outlive it.
+  struct World {
+    const Fleet& fleet;
+    const EngineSpeed& speed;
+    SentPrompts& sent;
+    SessionAffinity& sessions;
+    ResponsePins& pins;
+    std::function<void()> relief;  // called after load has dropped somewhere
+  };
+
+  // Fails if it cannot listen. The resolver and the log must outlive it.
+  static Result<std::unique_ptr<Replicas>> Create(ReplicasOptions options, const World& world,
+                                                  Resolver& resolver, Log& log);
+  ~Replicas() { Stop(); }
+  Replicas(const Replicas&) = delete;
+  Replicas& operator=(const Replicas&) = delete;
+
+  void Start();
+  // Says goodbye, so that the others forget this replica at once.
+  void Stop();
+
+  const ReplicaBoard& board() const { return board_; }
+
+ private:
+  Replicas(ReplicasOptions options, const World& world, Log& log);
+
+  Result<std::unique_ptr<Carrier>> MakeCarrier(Resolver& resolver);
+  Task<void> Run();
+  ReplicaPresence Describe() const;
+  void ShowView(TimePoint now);
+  ReplicaView::Row OwnRow(TimePoint now) const;
+  void WatchIds();
+
+  const ReplicasOptions options_;
+  const World world_;
+  Log& log_;
+  Loop loop_;
+  const std::unique_ptr<const MessageSeal> seal_;  // null: an open group
+  std::unique_ptr<Carrier> carrier_;
+  std::unique_ptr<ReplicaGroup> group_;
+  std::unique_ptr<LoadExchange> loads_;
+  ReplicaBoard board_;
+  bool up_ = false;  // at the last view
+  TimePoint since_{};
+  uint64_t conflicts_ = 0;  // that were reported
+  std::thread thread_;
+};
+
+}  // namespace fathom

@@ -1,0 +1,163 @@
+#include "router/serve/replica_access.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/file.h"
+#include "router/replicas/replica_message.h"
+
+namespace fathom {
+namespace {
+
+constexpr size_t kShortestKey = 16;
+constexpr size_t kLongestKey = 4096;
+
+constexpr std::string_view kOthers[] = {
+    "replica-listen",  "replica-id",     "replica-key-file", "nats-user",
+    "nats-password-file", "nats-token-file", "nats-nkey-file",   "nats-creds-file",
+    "nats-ca-file",    "nats-cert-file", "nats-key-file"};
+constexpr std::string_view kNatsAccounts[] = {"nats-user", "nats-token-file", "nats-nkey-file",
+                                              "nats-creds-file"};
+
+Result<std::string> SecretIn(std::string_view option, const std::string& path) {
+  auto text = ReadFile(path);
+  if (!text) return std::unexpected(std::move(text).error().In(fmt::format("--{} {}", option, path)));
+  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
+  if (text->empty() || text->size() > kLongestKey) {
+    return Fail(Blame::kCaller, "--{} {}: 1 to {} bytes are expected, not {}", option, path,
+                kLongestKey, text->size());
+  }
+  return text;
+}
+
+// Of the file, or empty.
+Result<std::string> SecretOf(const Settings& settings, std::string_view option) {
+  const std::string& path = settings.Text(option);
+  if (path.empty()) return std::string();
+  return SecretIn(option, path);
+}
+
+Result<std::string> KeyOf(const Settings& settings) {
+  TRY(std::string key, SecretOf(settings, "replica-key-file"));
+  if (!settings.Text("replica-key-file").empty() && key.size() < kShortestKey) {
+    return Fail(Blame::kCaller, "--replica-key-file {}: the key has {} bytes; at least {} bytes are "
+                "needed, for example: head -c 32 /dev/urandom | base64",
+                settings.Text("replica-key-file"), key.size(), kShortestKey);
+  }
+  return key;
+}
+
+// Host names may have other characters, and be longer.
+std::string IdOfHost(int64_t port) {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {'f'};
+  std::string id = name.data();
+  std::ranges::replace_if(id, [](char c) { return !IsReplicaName(std::string_view(&c, 1)); }, '-');
+  const std::string ending = fmt::format("-{}", port);
+  id.resize(std::min(id.size(), ReplicaMessage::kLongestName - ending.size()));
+  return id + ending;
+}
+
+Result<std::string> NameOf(const Settings& settings, std::string_view option) {
+  const std::string& name = settings.Text(option);
+  if (IsReplicaName(name)) return name;
+  return Fail(Blame::kCaller,
+              "--{} '{}': letters, digits, '-', '_' and '.' are possible, at most {} of them", option,
+              name, ReplicaMessage::kLongestName);
+}
+
+Result<NatsOptions> NatsOf(const Settings& settings, const NatsReplicas& spec) {
+  NatsOptions nats;
+  nats.user = spec.user;
+  nats.password = spec.password;
+  nats.token = spec.token;
+  if (const std::string& user = settings.Text("nats-user"); !user.empty()) {
+    nats.user = user;
+    TRY(nats.password, SecretOf(settings, "nats-password-file"));
+  }
+  if (!settings.Text("nats-token-file").empty()) {
+    TRY(nats.token, SecretOf(settings, "nats-token-file"));
+  }
+  nats.nkey_seed_file = settings.Text("nats-nkey-file");
+  nats.credentials_file = settings.Text("nats-creds-file");
+  nats.ca_file = settings.Text("nats-ca-file");
+  nats.certificate_file = settings.Text("nats-cert-file");
+  nats.key_file = settings.Text("nats-key-file");
+  return nats;
+}
+
+Result<void> CheckNats(const Settings& settings, const NatsReplicas& spec) {
+  size_t accounts = spec.user.empty() && spec.token.empty() ? 0 : 1;
+  for (const std::string_view option : kNatsAccounts) {
+    accounts += settings.Text(option).empty() ? 0 : 1;
+  }
+  if (accounts > 1) {
+    return Fail(Blame::kCaller,
+                "set one of --nats-user, --nats-token-file, --nats-nkey-file, --nats-creds-file and "
+                "an account in --replicas");
+  }
+  if (settings.Text("nats-user").empty() != settings.Text("nats-password-file").empty()) {
+    return Fail(Blame::kCaller, "--nats-user and --nats-password-file belong together");
+  }
+  if (settings.Text("nats-cert-file").empty() != settings.Text("nats-key-file").empty()) {
+    return Fail(Blame::kCaller, "--nats-cert-file and --nats-key-file belong together");
+  }
+  return {};
+}
+
+Result<void> CheckUnused(const Settings& settings) {
+  for (const std::string_view option : kOthers) {
+    if (settings.Text(option).empty()) continue;
+    return Fail(Blame::kCaller, "--{} has no effect without --replicas", option);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> CheckReplicas(const Settings& settings) {
+  const std::string& text = settings.Text("replicas");
+  if (text.empty()) return CheckUnused(settings);
+  TRY(const ReplicaSpec spec, ParseReplicaSpec(text));
+  TRY_VOID(NameOf(settings, "replica-group"));
+  if (!settings.Text("replica-id").empty()) TRY_VOID(NameOf(settings, "replica-id"));
+  const bool key = !settings.Text("replica-key-file").empty();
+  if (key == settings.Flag("replica-open")) {
+    return Fail(Blame::kCaller,
+                key ? "--replica-key-file and --replica-open contradict each other: remove one"
+                    : "--replicas needs a key that all routers of the group share: set "
+                      "--replica-key-file, or allow everybody who reaches them to steer requests with "
+                      "--replica-open");
+  }
+  if (const auto* const nats = std::get_if<NatsReplicas>(&spec)) return CheckNats(settings, *nats);
+  if (settings.Text("replica-listen").empty()) {
+    return Fail(Blame::kCaller,
+                "--replicas {} needs --replica-listen HOST:PORT, where the other routers connect to",
+                text);
+  }
+  return {};
+}
+
+Result<std::optional<ReplicasOptions>> ReplicasOptionsOf(const Settings& settings) {
+  TRY_VOID(CheckReplicas(settings));
+  const std::string& text = settings.Text("replicas");
+  if (text.empty()) return std::nullopt;
+  ReplicasOptions options;
+  TRY(options.spec, ParseReplicaSpec(text));
+  options.group = settings.Text("replica-group");
+  options.id = settings.Text("replica-id");
+  if (options.id.empty()) options.id = IdOfHost(settings.Integer("port"));
+  TRY(options.key, KeyOf(settings));
+  options.timeout = settings.Time("replica-timeout");
+  options.listen = settings.Text("replica-listen");
+  if (const auto* const nats = std::get_if<NatsReplicas>(&options.spec)) {
+    TRY(options.nats, NatsOf(settings, *nats));
+  }
+  return options;
+}
+
+}  // namespace fathom
