@@ -24,6 +24,8 @@ int64_t Milliseconds(Duration time) {
 
 // libnats' text begins with a place in its source: "(conn.c:733): ".
 std::string ProblemOf(natsStatus status, const char* text) {
+  if (status == NATS_NO_SERVER) return "no NATS server listens there";
+  if (status == NATS_TIMEOUT) return "the NATS server does not answer";
   std::string_view shown = text == nullptr ? "" : text;
   const size_t place = shown.starts_with('(') ? shown.find("): ") : std::string_view::npos;
   if (place != std::string_view::npos) shown.remove_prefix(place + 3);
