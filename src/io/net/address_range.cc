@@ -43,6 +43,13 @@ Result<AddressRange> AddressRange::Parse(std::string_view text) {
   return range;
 }
 
+AddressRange AddressRange::Of(const Address& address) {
+  AddressRange range;
+  range.bytes_ = BytesOf(address);
+  range.bits_ = 8 * range.bytes_.size();
+  return range;
+}
+
 bool AddressRange::Contains(const Address& address) const {
   const Bytes other = BytesOf(address);
   const size_t whole = bits_ / 8;

@@ -17,6 +17,8 @@ namespace fathom {
 class AddressRange {
  public:
   static Result<AddressRange> Parse(std::string_view text);
+  // This address alone, with any port.
+  static AddressRange Of(const Address& address);
 
   bool Contains(const Address& address) const;
 

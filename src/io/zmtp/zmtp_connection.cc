@@ -28,11 +28,14 @@ int WithKeepalive(int fd) {
 }  // namespace
 
 ZmtpConnection::ZmtpConnection(Loop& loop, int fd, ZmtpType type, std::string key,
-                               const ZmtpLimits& limits, ByteBudget& budget)
+                               const ZmtpLimits& limits, ByteBudget& budget,
+                               ZmtpProperties properties)
     : ByteHolder(budget),
       loop_(loop),
+      // A PUB sends in one coroutine while another one receives, and only one may write.
+      answers_pings_(type != ZmtpType::kPub),
       socket_(loop, WithKeepalive(fd)),
-      handshake_(type, std::move(key)),
+      handshake_(type, std::move(key), std::move(properties)),
       decoder_(limits, this),
       buffer_(new char[kBuffer]),
       share_(loop) {}
@@ -169,7 +172,7 @@ Task<bool> ZmtpConnection::Obey(std::string_view body) {
     decoder_.Refuse(ZmtpFault::kProtocol);
     co_return false;
   }
-  if (command->name != "PING") co_return true;
+  if (command->name != "PING" || !answers_pings_) co_return true;
   std::string bytes;
   const std::string_view context = command->data.substr(std::min(kTime, command->data.size()));
   AppendZmtpCommand("PONG", context.substr(0, kLongestContext), bytes);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,7 +38,7 @@ class ZmtpConnection final : private ByteHolder {
  public:
   // Takes over a connected or connecting descriptor. With a key, the peer must send it.
   ZmtpConnection(Loop& loop, int fd, ZmtpType type, std::string key, const ZmtpLimits& limits,
-                 ByteBudget& budget);
+                 ByteBudget& budget, ZmtpProperties properties = {});
 
   // Waits for the connection and shakes hands: kConnected, or why not.
   Task<ZmtpNews> Open(TimePoint deadline);
@@ -49,6 +50,10 @@ class ZmtpConnection final : private ByteHolder {
   const ZmqMessage& message() const { return decoder_.message(); }
 
   void Cancel();
+  // What the peer says about itself, after kConnected; only if we have properties too.
+  std::optional<std::string_view> PeerProperty(std::string_view name) const {
+    return handshake_.PeerProperty(name);
+  }
   // Why it was closed by us; kNone: the peer closed it.
   ZmtpFault fault() const;
 
@@ -64,6 +69,7 @@ class ZmtpConnection final : private ByteHolder {
   TimePoint DeadlineOf(TimePoint deadline);
 
   Loop& loop_;
+  const bool answers_pings_;
   Socket socket_;
   ZmtpHandshake handshake_;
   ZmtpDecoder decoder_;

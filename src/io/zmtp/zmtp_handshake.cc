@@ -24,17 +24,19 @@ bool SameKey(std::string_view a, std::string_view b) {
 
 bool Fits(ZmtpType type, std::string_view peer) {
   if (type == ZmtpType::kSub) return peer == "PUB" || peer == "XPUB";
+  if (type == ZmtpType::kPub) return peer == "SUB" || peer == "XSUB";
   return peer == "ROUTER" || peer == "DEALER" || peer == "REP";
 }
 
 }  // namespace
 
-ZmtpHandshake::ZmtpHandshake(ZmtpType type, std::string key) : type_(type), key_(std::move(key)) {}
+ZmtpHandshake::ZmtpHandshake(ZmtpType type, std::string key, ZmtpProperties properties)
+    : type_(type), key_(std::move(key)), properties_(std::move(properties)) {}
 
 std::string ZmtpHandshake::Opening() const {
   if (!key_.empty()) return ZmtpGreeting(MechanismOf(true), true).substr(0, kVersionEnd);
   std::string bytes = ZmtpGreeting(MechanismOf(false), false);
-  AppendZmtpCommand("READY", ZmtpMetadata(type_), bytes);
+  AppendZmtpCommand("READY", ZmtpMetadata(type_, properties_), bytes);
   return bytes;
 }
 
@@ -128,7 +130,7 @@ ZmtpHandshake::Step ZmtpHandshake::TakeCommand(const ZmtpCommandView& command,
   if (state_ == State::kHello && command.name == "HELLO") return TakeHello(command.data, replies);
   if (state_ == State::kInitiate && command.name == "INITIATE") {
     const Step step = TakeMetadata(command.data);
-    if (step == Step::kDone) AppendZmtpCommand("READY", ZmtpMetadata(type_), replies);
+    if (step == Step::kDone) AppendZmtpCommand("READY", ZmtpMetadata(type_, properties_), replies);
     return step;
   }
   if (state_ == State::kReady && command.name == "READY") return TakeMetadata(command.data);
@@ -156,6 +158,7 @@ ZmtpHandshake::Step ZmtpHandshake::TakeMetadata(std::string_view metadata) {
   const auto peer = FindZmtpProperty(metadata, "Socket-Type");
   if (!peer) return Fail(ZmtpFault::kProtocol);
   if (!Fits(type_, *peer)) return Fail(ZmtpFault::kType);
+  if (!properties_.empty()) peer_metadata_ = metadata;
   return Step::kDone;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,7 @@ class ZmtpHandshake {
 
   enum class Step : uint8_t { kMore, kDone, kFault };
 
-  explicit ZmtpHandshake(ZmtpType type, std::string key = {});
+  explicit ZmtpHandshake(ZmtpType type, std::string key = {}, ZmtpProperties properties = {});
 
   // Sent at once, without waiting for the peer. With a key: the greeting up to its version.
   std::string Opening() const;
@@ -33,6 +34,10 @@ class ZmtpHandshake {
 
   ZmtpFault fault() const { return fault_; }
   uint8_t minor() const { return minor_; }  // of the peer's version
+  // What the peer says about itself, after kDone; kept only if we have properties too.
+  std::optional<std::string_view> PeerProperty(std::string_view name) const {
+    return FindZmtpProperty(peer_metadata_, name);
+  }
 
  private:
   enum class State : uint8_t { kGreeting, kHello, kInitiate, kReady };
@@ -49,6 +54,8 @@ class ZmtpHandshake {
 
   const ZmtpType type_;
   const std::string key_;
+  const ZmtpProperties properties_;
+  std::string peer_metadata_;
   State state_ = State::kGreeting;
   std::string gathered_;
   ZmtpFault fault_ = ZmtpFault::kNone;

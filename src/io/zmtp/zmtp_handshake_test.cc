@@ -152,5 +152,27 @@ TEST(ZmtpHandshake, NamesItsMechanismOnlyToAPeerWhoseOwnIsOnTheWay) {
   EXPECT_EQ(replies, greeting.substr(11));
 }
 
+TEST(ZmtpHandshake, APublisherTakesSubscribersAlone) {
+  const auto shake = [](std::string_view type) {
+    return Shake(ZmtpGreeting("NULL", false) + Ready(type), "", ZmtpType::kPub);
+  };
+  EXPECT_EQ(shake("SUB").step, Shaken::kDone);
+  EXPECT_EQ(shake("XSUB").step, Shaken::kDone);
+  EXPECT_EQ(shake("PUB").fault, ZmtpFault::kType);
+  EXPECT_EQ(shake("DEALER").fault, ZmtpFault::kType);
+}
+
+TEST(ZmtpHandshake, TellsWhatItIsAndKeepsWhatThePeerSays) {
+  const ZmtpHandshake listening(ZmtpType::kSub, "", {{"X-Name", "one"}, {"X-Other", ""}});
+  ZmtpHandshake dialling(ZmtpType::kPub, "", {{"X-Name", "two"}});
+  const std::string peer = listening.Opening();
+  std::string_view in = peer;
+  std::string replies;
+  EXPECT_EQ(dialling.Take(in, replies), Shaken::kDone);
+  EXPECT_EQ(dialling.PeerProperty("x-name"), "one");
+  EXPECT_EQ(dialling.PeerProperty("X-Other"), "");
+  EXPECT_EQ(dialling.PeerProperty("X-Absent"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fathom

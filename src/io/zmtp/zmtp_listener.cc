@@ -46,8 +46,11 @@ bool ZmtpListener::Allowed(const Address& from) const {
 void ZmtpListener::Accept(int fd) {
   const Address from = PeerOf(fd);
   const bool allowed = Allowed(from);
-  if (allowed && peers_.size() < options_.most_peers) {
-    Spawn(ServePeer(fd, from));
+  const bool known = !options_.known || options_.known(from);
+  const bool room =
+      peers_.size() < options_.most_peers && (known || strangers_ < options_.most_strangers);
+  if (allowed && room) {
+    Spawn(ServePeer(fd, from, known));
     return;
   }
   ::close(fd);
@@ -70,12 +73,15 @@ void ZmtpListener::Refuse(ZmtpFault fault, const Address& from) {
   }
 }
 
-Task<void> ZmtpListener::ServePeer(int fd, Address from) {
-  ZmtpConnection peer(loop_, fd, ZmtpType::kSub, options_.key, options_.limits, budget_);
+Task<void> ZmtpListener::ServePeer(int fd, Address from, bool known) {
+  ZmtpConnection peer(loop_, fd, ZmtpType::kSub, options_.key, options_.limits, budget_,
+                      options_.properties);
   peers_.push_back(&peer);
+  if (!known) ++strangers_;
   auto conversing = Converse(peer);
   co_await conversing;
   std::erase(peers_, &peer);
+  if (!known) --strangers_;
   if (!stopped_) Refuse(peer.fault(), from);
   if (stopped_ && peers_.empty()) ending_.Wake();
 }

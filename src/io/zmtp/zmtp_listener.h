@@ -4,8 +4,9 @@
 //
 // Access   Addresses outside of `allow` are closed before a byte is read. With a key, a publisher
 //          must send it (ZMTP PLAIN).
-// Limits   `most_peers` connections, whether their handshake has ended or not. A handshake has ten
-//          seconds.
+// Limits   `most_peers` connections, whether their handshake has ended or not; of these at most
+//          `most_strangers` from addresses that are not `known`, so that they cannot keep the
+//          others out. A handshake has ten seconds.
 // Threads  The loop's.
 #pragma once
 
@@ -27,7 +28,10 @@ struct ZmtpListenerOptions {
   std::vector<AddressRange> allow;  // empty: all
   std::string key;                  // empty: none
   size_t most_peers = 1024;
+  std::function<bool(const Address& from)> known;  // empty: all are
+  size_t most_strangers = 0;
   ZmtpLimits limits;
+  ZmtpProperties properties;  // what we say about ourselves
 };
 
 // Why a publisher was turned away or cut off.
@@ -62,7 +66,7 @@ class ZmtpListener {
       : loop_(loop), budget_(budget), options_(std::move(options)), ending_(loop) {}
 
   void Accept(int fd);
-  Task<void> ServePeer(int fd, Address from);
+  Task<void> ServePeer(int fd, Address from, bool known);
   Task<void> Converse(ZmtpConnection& peer);
   bool Allowed(const Address& from) const;
   void Refuse(ZmtpFault fault, const Address& from);
@@ -72,6 +76,7 @@ class ZmtpListener {
   const ZmtpListenerOptions options_;
   std::unique_ptr<Listener> listener_;
   std::vector<ZmtpConnection*> peers_;
+  size_t strangers_ = 0;  // of `peers_`
   size_t connected_ = 0;
   Serve serve_;
   OnRefusal on_refusal_;

@@ -21,6 +21,18 @@ void AppendProperty(std::string_view name, std::string_view value, std::string& 
   out += value;
 }
 
+std::string_view NameOf(ZmtpType type) {
+  switch (type) {
+    case ZmtpType::kSub:
+      return "SUB";
+    case ZmtpType::kDealer:
+      return "DEALER";
+    case ZmtpType::kPub:
+      return "PUB";
+  }
+  return "";
+}
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool SameName(std::string_view a, std::string_view b) {
@@ -110,10 +122,11 @@ void AppendZmtpSubscription(std::string_view topic, uint8_t minor, std::string& 
   AppendZmtpFrame(0, body, out);
 }
 
-std::string ZmtpMetadata(ZmtpType type) {
+std::string ZmtpMetadata(ZmtpType type, const ZmtpProperties& properties) {
   std::string metadata;
-  AppendProperty("Socket-Type", type == ZmtpType::kSub ? "SUB" : "DEALER", metadata);
+  AppendProperty("Socket-Type", NameOf(type), metadata);
   if (type == ZmtpType::kDealer) AppendProperty("Identity", "", metadata);
+  for (const auto& [name, value] : properties) AppendProperty(name, value, metadata);
   return metadata;
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "io/net/zmq_message.h"
 
@@ -19,8 +21,9 @@ constexpr uint8_t kZmtpMore = 1;
 constexpr uint8_t kZmtpLong = 2;
 constexpr uint8_t kZmtpCommand = 4;
 
-// Our side of a connection. Publishers are followed by a SUB, replays are requested by a DEALER.
-enum class ZmtpType : uint8_t { kSub, kDealer };
+// Our side of a connection. Publishers are followed by a SUB, replays are requested by a DEALER. A
+// PUB sends everything, whatever its subscriber asks for.
+enum class ZmtpType : uint8_t { kSub, kDealer, kPub };
 
 enum class ZmtpFault : uint8_t {
   kNone,
@@ -45,8 +48,10 @@ void AppendZmtpCommand(std::string_view name, std::string_view data, std::string
 void AppendZmtpMessage(const ZmqMessage& message, std::string& out);
 // SUBSCRIBE is a command since 3.1, and a message before.
 void AppendZmtpSubscription(std::string_view topic, uint8_t minor, std::string& out);
+// Names and values; names of applications begin with "X-".
+using ZmtpProperties = std::vector<std::pair<std::string, std::string>>;
 // What READY and INITIATE say about us.
-std::string ZmtpMetadata(ZmtpType type);
+std::string ZmtpMetadata(ZmtpType type, const ZmtpProperties& properties = {});
 
 struct ZmtpCommandView {
   std::string_view name;

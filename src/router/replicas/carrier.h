@@ -34,6 +34,7 @@ class Carrier {
     uint64_t dropped = 0;  // messages that did not leave
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
+    uint64_t missed = 0;  // messages that arrived faster than they were handled, and were dropped
   };
   virtual Status status() const = 0;
 };

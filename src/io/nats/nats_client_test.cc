@@ -1,0 +1,344 @@
+// Against a real nats-server, which is stopped, killed and misconfigured.
+#include "io/nats/nats_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+
+#include "testing/becomes.h"
+#include "testing/loop_thread.h"
+#include "testing/nats_server.h"
+
+namespace fathom {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::string_view kSubject = "fathom.test.all";
+
+// A client on a loop of its own.
+class Party {
+ public:
+  explicit Party(NatsOptions options, std::string hears = std::string(kSubject))
+      : client_(std::make_unique<NatsClient>(thread_.loop(), std::move(options),
+                                             std::vector<std::string>{std::move(hears)})) {
+    thread_.Call([this] {
+      client_->Start(
+          [this](std::string_view bytes) {
+            ++heard_;
+            heard_bytes_ += bytes.size();
+          },
+          [this](bool, const std::string&) { ++changes_; });
+    });
+  }
+  ~Party() {
+    thread_.Call([this] { client_->Stop(); });
+    client_.reset();
+  }
+
+  bool Publish(std::string_view bytes, std::string subject = std::string(kSubject)) {
+    bool taken = false;
+    thread_.Call([&] { taken = client_->Publish(std::move(subject), bytes); });
+    return taken;
+  }
+  NatsStatus status() const { return client_->status(); }
+  bool up() const { return status().up; }
+  bool Reports(std::string_view text) const {
+    return Becomes([&] { return status().problem.find(text) != std::string::npos; });
+  }
+
+  LoopThread& thread() { return thread_; }
+  NatsClient& client() { return *client_; }
+  int heard() const { return heard_; }
+  size_t heard_bytes() const { return heard_bytes_; }
+  int changes() const { return changes_; }
+
+ private:
+  LoopThread thread_;
+  std::unique_ptr<NatsClient> client_;
+  std::atomic<int> heard_ = 0;
+  std::atomic<size_t> heard_bytes_ = 0;
+  std::atomic<int> changes_ = 0;
+};
+
+bool HearsFrom(Party& listener, Party& speaker) {
+  const int before = listener.heard();
+  return Becomes([&] {
+    speaker.Publish("hello");
+    return listener.heard() > before;
+  });
+}
+
+class NatsClientTest : public testing::Test {
+ public:
+  void SetUp() override {
+    if (!NatsServer::installed()) GTEST_SKIP() << "nats-server is not installed";
+  }
+};
+
+NatsOptions At(const NatsServer& server) { return {.urls = {server.url()}, .name = "test"}; }
+
+TEST_F(NatsClientTest, ConnectsOnceTheServerIsThereAndHearsOthersButNotItself) {
+  NatsServer server;
+  Party one(At(server));
+  Party other(At(server));
+  EXPECT_TRUE(one.Reports("127.0.0.1"));
+  RecordProperty("problem", one.status().problem);
+  EXPECT_FALSE(one.Publish("lost"));
+  EXPECT_EQ(one.status().dropped, 1u);
+  server.Start();
+  ASSERT_TRUE(Becomes([&] { return one.up() && other.up(); }));
+  EXPECT_EQ(one.status().problem, "");
+  EXPECT_TRUE(HearsFrom(other, one));
+  EXPECT_EQ(one.heard(), 0);
+  EXPECT_GT(one.status().sent_bytes, 0u);
+  EXPECT_GT(other.status().received_bytes, 0u);
+}
+
+TEST_F(NatsClientTest, ConnectsAgainAfterTheServerWasKilled) {
+  NatsServer server;
+  server.Start();
+  Party one(At(server));
+  Party other(At(server));
+  ASSERT_TRUE(Becomes([&] { return one.up() && other.up(); }));
+  server.Kill();
+  ASSERT_TRUE(Becomes([&] { return !one.up() && !other.up(); }));
+  EXPECT_NE(one.status().problem, "");
+  server.Start();
+  ASSERT_TRUE(Becomes([&] { return one.up() && other.up(); }));
+  EXPECT_TRUE(HearsFrom(other, one));
+}
+
+TEST_F(NatsClientTest, FindsTheServerThatIsThereAmongSeveral) {
+  NatsServer absent;
+  NatsServer server;
+  server.Start();
+  Party one({.urls = {absent.url(), server.url()}});
+  EXPECT_TRUE(Becomes([&] { return one.up(); }));
+}
+
+// The longest time between two looks at the clock, which the loop takes every millisecond.
+Task<void> MeasureTurns(Loop& loop, const std::atomic<bool>& enough, Duration& longest) {
+  TimePoint last = std::chrono::steady_clock::now();
+  while (!enough) {
+    co_await loop.Sleep(milliseconds(1));
+    const TimePoint now = std::chrono::steady_clock::now();
+    longest = std::max(longest, now - last);
+    last = now;
+  }
+}
+
+TEST_F(NatsClientTest, AStoppedServerHoldsUpNeitherTheLoopNorItsEnd) {
+  NatsServer server;
+  server.Start();
+  auto one = std::make_unique<Party>(At(server));
+  Party other(At(server));
+  ASSERT_TRUE(Becomes([&] { return one->up() && other.up(); }));
+  ASSERT_TRUE(HearsFrom(other, *one));
+
+  std::atomic<bool> enough = false;
+  Duration longest{};
+  one->thread().loop().Post([&] { Spawn(MeasureTurns(one->thread().loop(), enough, longest)); });
+  server.Pause();
+  // 2 MB/s for six seconds: far more than fits into the buffers of a socket.
+  const std::string state(100'000, 'x');
+  for (int i = 0; i < 120; ++i) {
+    one->Publish(state);
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+  EXPECT_FALSE(one->up());
+  EXPECT_GT(one->status().dropped, 0u);
+  RecordProperty("problem", one->status().problem);
+  enough = true;
+  one->thread().Call([] {});
+  std::this_thread::sleep_for(milliseconds(20));
+  one->thread().Call([&] { EXPECT_LT(longest, milliseconds(500)) << Seconds(longest); });
+  RecordProperty("longest_turn_us", static_cast<int>(longest.count() / 1000));
+
+  server.Resume();
+  ASSERT_TRUE(Becomes([&] { return one->up() && other.up(); }));
+  EXPECT_TRUE(HearsFrom(other, *one));
+
+  server.Pause();
+  const TimePoint before = std::chrono::steady_clock::now();
+  one.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, seconds(10));
+  server.Resume();
+}
+
+TEST_F(NatsClientTest, BulkIsRefusedWhileTooMuchWaits) {
+  NatsServer server;
+  server.Start();
+  Party one(At(server));
+  ASSERT_TRUE(Becomes([&] { return one.up(); }));
+  server.Pause();
+  const std::string piece(256 << 10, 'x');
+  one.thread().Call([&] {
+    bool refused = false;
+    for (int i = 0; i < 200 && !refused; ++i) {
+      refused = !one.client().PublishBulk(std::string(kSubject), piece);
+    }
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(one.client().Publish(std::string(kSubject), "a state"));
+  });
+  server.Resume();
+}
+
+TEST_F(NatsClientTest, SaysThatThePasswordIsWrongAndDoesNotRepeatIt) {
+  NatsServer server({"--user", "ann", "--pass", "right"});
+  server.Start();
+  NatsOptions options = At(server);
+  options.user = "ann";
+  options.password = "wrong-secret";
+  {
+    Party refused(options);
+    EXPECT_TRUE(refused.Reports("Authorization Violation"));
+    // libnats alone gives up for ever after the second refusal.
+    std::this_thread::sleep_for(seconds(1));
+    EXPECT_THAT(refused.status().problem,
+                AllOf(HasSubstr("Authorization Violation"), Not(HasSubstr("wrong-secret"))));
+  }
+  options.password = "right";
+  Party accepted(options);
+  EXPECT_TRUE(Becomes([&] { return accepted.up(); }));
+}
+
+TEST_F(NatsClientTest, LogsInWithAToken) {
+  NatsServer server({"--auth", "t0ken"});
+  server.Start();
+  NatsOptions options = At(server);
+  options.token = "t0ken";
+  Party one(options);
+  EXPECT_TRUE(Becomes([&] { return one.up(); }));
+}
+
+// A folder with what a server and its clients need.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/fathom_nats_test.XXXXXX";
+    path_ = ::mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(*this / name) << text;
+    return *this / name;
+  }
+  void MakeCertificate(const std::string& name, const std::string& more) const {
+    const std::string command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
+        "-subj /CN=" +
+        name + " -keyout " + (*this / name) + ".key -out " + (*this / name) + ".pem " + more +
+        " >/dev/null 2>&1";
+    CHECK(std::system(command.c_str()) == 0);
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST_F(NatsClientTest, LogsInWithAnNkeySeed) {
+  const Folder folder;
+  const std::string config =
+      folder.Write("nats.conf",
+                   "authorization { users = [ "
+                   "{ nkey: UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4 } ] }\n");
+  NatsServer server({"-c", config});
+  server.Start();
+  NatsOptions options = At(server);
+  options.nkey_seed_file = folder / "user.nk";
+  Party one(options);
+  EXPECT_TRUE(one.Reports("user.nk"));
+  folder.Write("user.nk", "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY\n");
+  EXPECT_TRUE(Becomes([&] { return one.up(); })) << one.status().problem;
+}
+
+TEST_F(NatsClientTest, ConnectsUnderTlsAndRefusesAnUnknownAuthorityAndAWrongName) {
+  const Folder folder;
+  folder.MakeCertificate("ours", "-addext subjectAltName=IP:127.0.0.1");
+  folder.MakeCertificate("other", "-addext subjectAltName=DNS:elsewhere");
+  const auto serving = [&](const std::string& name) {
+    return std::vector<std::string>{"--tls", "--tlscert", folder / (name + ".pem"), "--tlskey",
+                                    folder / (name + ".key")};
+  };
+  NatsServer server(serving("ours"));
+  server.Start();
+  NatsOptions options = At(server);
+  options.tls = true;
+  options.ca_file = folder / "ours.pem";
+  Party one(options);
+  EXPECT_TRUE(Becomes([&] { return one.up(); })) << one.status().problem;
+
+  options.ca_file = folder / "other.pem";
+  Party suspicious(options);
+  EXPECT_TRUE(suspicious.Reports("certificate")) << suspicious.status().problem;
+
+  NatsServer renamed(serving("other"));
+  renamed.Start();
+  options = At(renamed);
+  options.tls = true;
+  options.ca_file = folder / "other.pem";
+  Party elsewhere(options);
+  EXPECT_TRUE(elsewhere.Reports("mismatch")) << elsewhere.status().problem;
+  EXPECT_FALSE(elsewhere.up());
+}
+
+TEST_F(NatsClientTest, ReportsWhatTheServerDoesNotPermitOrAccept) {
+  const Folder folder;
+  const std::string config =
+      folder.Write("nats.conf",
+                   "max_payload: 1000\n"
+                   "authorization { users = [ { user: ann, password: pw, permissions: { "
+                   "publish: \"fathom.test.>\", subscribe: \"fathom.test.>\" } } ] }\n");
+  NatsServer server({"-c", config});
+  server.Start();
+  NatsOptions options = At(server);
+  options.user = "ann";
+  options.password = "pw";
+  options.longest_message = 2000;
+  Party one(options);
+  Party other(options);
+  EXPECT_TRUE(one.Reports("max_payload"));
+  EXPECT_TRUE(one.up());
+  one.Publish(std::string(1500, 'x'));
+  EXPECT_TRUE(Becomes([&] { return one.status().dropped == 1; }));
+  EXPECT_TRUE(HearsFrom(other, one)) << "the connection stays";
+  one.Publish("x", "forbidden");
+  EXPECT_TRUE(one.Reports("ermission")) << one.status().problem;
+  EXPECT_TRUE(one.up());
+}
+
+TEST_F(NatsClientTest, DropsWhatComesFasterThanTheLoopHandlesIt) {
+  NatsServer server;
+  server.Start();
+  Party speaker(At(server));
+  Party listener(At(server));
+  ASSERT_TRUE(HearsFrom(listener, speaker));
+  std::promise<void> go;
+  std::promise<void> held;
+  listener.thread().loop().Post([&] {
+    held.set_value();
+    go.get_future().wait();
+  });
+  held.get_future().wait();
+  const std::string state(100'000, 'x');
+  EXPECT_TRUE(Becomes([&] {
+    for (int i = 0; i < 10; ++i) speaker.Publish(state);
+    return listener.status().missed > 0;
+  }));
+  go.set_value();
+  EXPECT_TRUE(HearsFrom(listener, speaker));
+  EXPECT_LE(listener.heard_bytes(), NatsInbox::kMostBytes + 100 * state.size());
+}
+
+}  // namespace
+}  // namespace fathom

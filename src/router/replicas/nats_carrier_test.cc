@@ -1,0 +1,65 @@
+#include "router/replicas/nats_carrier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "testing/becomes.h"
+#include "testing/loop_thread.h"
+#include "testing/nats_server.h"
+
+namespace fathom {
+namespace {
+
+class NatsNode {
+ public:
+  NatsNode(const std::string& group, const std::string& id, const NatsServer& server)
+      : carrier_(thread_.loop(), log_, group, id, {.urls = {server.url()}}) {
+    thread_.Call([&] { carrier_.Start([this](std::string_view) { ++heard_; }); });
+  }
+  ~NatsNode() {
+    thread_.Call([&] { carrier_.Stop(); });
+  }
+
+  bool Publish() {
+    bool sent = false;
+    thread_.Call([&] { sent = carrier_.Publish("to all"); });
+    return sent;
+  }
+  bool Send(std::string_view replica) {
+    bool sent = false;
+    thread_.Call([&] { sent = carrier_.Send(replica, "to one"); });
+    return sent;
+  }
+  bool up() const { return carrier_.status().up; }
+  int heard() const { return heard_; }
+
+ private:
+  Log log_{-1, LogLevel::kOff};
+  LoopThread thread_;
+  NatsCarrier carrier_;
+  std::atomic<int> heard_ = 0;
+};
+
+TEST(NatsCarrier, ReachesAllOrOneOfItsGroup) {
+  if (!NatsServer::installed()) GTEST_SKIP() << "nats-server is not installed";
+  NatsServer server;
+  server.Start();
+  NatsNode one("eu.prod", "router-1.eu", server);
+  NatsNode two("eu.prod", "router-2.eu", server);
+  NatsNode three("eu.prod", "router-2", server);
+  NatsNode other("eu_prod", "router-2.eu", server);
+  ASSERT_TRUE(Becomes([&] { return one.up() && two.up() && three.up() && other.up(); }));
+  EXPECT_TRUE(one.Publish());
+  EXPECT_TRUE(Becomes([&] { return two.heard() == 1 && three.heard() == 1; }));
+  EXPECT_TRUE(one.Send("router-2.eu"));
+  EXPECT_TRUE(Becomes([&] { return two.heard() == 2; }));
+  EXPECT_TRUE(one.Publish());
+  EXPECT_TRUE(Becomes([&] { return three.heard() == 2; }));
+  EXPECT_EQ(one.heard(), 0);
+  EXPECT_EQ(other.heard(), 0);
+}
+
+}  // namespace
+}  // namespace fathom
