@@ -30,6 +30,7 @@ enum class HeaderName : uint8_t {
   kExpect,
   kFathomCachedTokens,  // x-fathom-cached-tokens
   kFathomDpRank,        // x-fathom-dp-rank
+  kFathomForwarded,     // x-fathom-forwarded
   kFathomRouting,       // x-fathom-routing
   kFathomWorker,        // x-fathom-worker
   kHost,

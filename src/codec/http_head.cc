@@ -102,6 +102,7 @@ HeaderName Recognise(std::string_view name) {
     case 17:
       return Matches(at, "transfer-encoding") ? kTransferEncoding : kOther;
     case 18:
+      if (Matches(at, "x-fathom-forwarded")) return kFathomForwarded;
       return Matches(at, "proxy-authenticate") ? kProxyAuthenticate : kOther;
     case 19:
       if (Matches(at, "x-dynamo-session-id")) return kDynamoSessionId;

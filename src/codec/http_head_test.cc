@@ -106,6 +106,7 @@ TEST(RequestHead, KnowsTheHeadersARouterTreatsSpeciallyInAnyCase) {
       {"x-fathom-dp-rank", kFathomDpRank},
       {"x-fathom-cached-tokens", kFathomCachedTokens},
       {"x-fathom-routing", kFathomRouting},
+      {"x-fathom-forwarded", kFathomForwarded},
       {"X-data-parallel-rank", kDataParallelRank},
       {"proxy-connection", kProxyConnection},
       {"proxy-authenticate", kProxyAuthenticate},

@@ -108,6 +108,13 @@ constexpr Option kOptions[] = {
              "worker; dns+http://name:port, k8s://, k8s-pods://, k8s-pool://, etcd:// and file:/// "
              "are sources of workers (docs/workers.md).",
      .urls = true},
+    {.name = "models", .type = kList, .fallback = "", .commands = kServe,
+     .section = kWorkers, .placeholder = "GLOB...",
+     .help = "Follow and serve only the models whose names match one of these patterns (* is any text, "
+             "? one character); requests for others go to a replica that has them, or get 404."},
+    {.name = "replica-url", .type = kText, .fallback = "", .commands = kServe,
+     .section = kWorkers, .placeholder = "URL",
+     .help = "Where the other replicas reach this one, to forward requests for its models."},
     {.name = "etcd-user", .type = kText, .fallback = "", .commands = kServe | kRegister,
      .section = kWorkers, .placeholder = "NAME",
      .help = "User for etcd; its password is in --etcd-password-file or --etcd-password-env."},

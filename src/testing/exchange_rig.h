@@ -44,7 +44,8 @@ inline std::vector<std::string> ReadChunks(RawSocket& client) {
 
 class ExchangeRig : public testing::Test {
  protected:
-  explicit ExchangeRig(const BreakerOptions& breaker = {}) : fleet_(breaker) {
+  explicit ExchangeRig(const BreakerOptions& breaker = {}, ModelSlice slice = {})
+      : fleet_(breaker, Fleet::kMaxWorkers, std::move(slice)) {
     options_.session_ttl = Duration::zero();
     options_.steering.mode = RouterMode::kRoundRobin;
   }

@@ -33,6 +33,8 @@ constexpr std::string_view ReasonPhrase(int status) {
       return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
     case 429:
       return "Too Many Requests";
     case 431:

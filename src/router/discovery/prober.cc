@@ -21,6 +21,8 @@ struct Prober::Patient {
   uint32_t failures = 0;  // in a row
   bool routable = false;
   bool reported_ill = false;
+  bool outside = false;      // it serves none of the models that are followed
+  bool was_outside = false;  // until it has been asked after that
   bool forgotten = false;
   bool doubted = false;           // its next success is followed by an interview
   WakeableWait* pause = nullptr;  // while it waits for the next check
@@ -121,9 +123,13 @@ Task<void> Prober::WatchForever(std::shared_ptr<Patient> patient) {
     auto checking = Check(*patient);
     const auto checked = co_await checking;
     if (patient->forgotten) co_return;
-    if (checked) {
+    if (checked && patient->outside) {
+      Succeeded(*patient);  // it is not asked for more
+      patient->doubted = false;
+    } else if (checked) {
       const bool doubted = std::exchange(patient->doubted, false);
-      const bool came = !patient->routable || doubted;
+      const bool entered = std::exchange(patient->was_outside, false);
+      const bool came = !patient->routable || doubted || entered;
       if (came) Hold(patient);
       Succeeded(*patient);
       if (came && sizes_ != nullptr) {
@@ -199,10 +205,27 @@ Task<NetResult<void>> Prober::Check(Patient& patient) {
   if (models->status >= 500) {
     co_return NetFail(NetCause::kBadAnswer, "/v1/models answered {}", models->status);
   }
-  Fleet::ModelReport report = ReadModels(models->status, models->body);
-  if (sizes_ != nullptr) sizes_->Serves(patient.worker->id(), BaseModels(report), loop_.now());
-  fleet_.SetModels(patient.worker->id(), std::move(report));
+  TakeModels(patient, fleet_.Narrow(ReadModels(models->status, models->body)));
   co_return NetResult<void>();
+}
+
+// A worker that changes its models may leave those that are followed, and come back.
+void Prober::TakeModels(Patient& patient, Fleet::ModelReport report) {
+  const Worker& worker = *patient.worker;
+  const bool left = report.outside && !patient.outside;
+  const bool entered = patient.outside && !report.outside;
+  patient.outside = report.outside;
+  patient.was_outside = patient.was_outside || report.outside;
+  if (sizes_ != nullptr) {
+    if (left) sizes_->SetAside(worker, loop_.now());
+    if (entered) sizes_->TakeUp(worker, loop_.now());
+    if (!report.outside) sizes_->Serves(worker.id(), BaseModels(report), loop_.now());
+  }
+  fleet_.SetModels(worker.id(), std::move(report));
+  if (!left) return;
+  if (check_ != nullptr) check_->Forget(worker.id());
+  log_.Info("Worker serves no model of --models; its events are not followed",
+            {{"worker_id", worker.id().value()}, {"url", worker.spec().url}});
 }
 
 // The worker is not asked if the block size is not needed. Callers that wait for the answer have
@@ -245,6 +268,7 @@ void Prober::Failed(Patient& patient, const NetError& error) {
   patient.routable = false;
   if (sizes_ != nullptr) sizes_->Failed(patient.worker->id(), loop_.now());
   fleet_.SetUnhealthy(patient.worker->id(), error.what);  // the cause may have changed
+  if (patient.outside) return;                            // other replicas report it
   if (std::exchange(patient.reported_ill, true)) return;
   log_.Warn("Worker is not healthy; no requests are sent to it",
             {{"worker_id", patient.worker->id().value()},

@@ -49,6 +49,7 @@ class Prober {
   void Interview(WorkerId id);
   Task<void> WatchForever(std::shared_ptr<Patient> patient);
   Task<NetResult<void>> Check(Patient& patient);
+  void TakeModels(Patient& patient, Fleet::ModelReport report);
   Task<void> AskWhatItCan(Patient& patient);
   void Hold(const std::shared_ptr<Patient>& patient);
   Task<void> ReleaseInTime(std::shared_ptr<Patient> patient);

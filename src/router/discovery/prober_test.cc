@@ -90,7 +90,8 @@ struct SlowCheck : AdmissionCheck {
 
 class ProberTest : public testing::Test {
  protected:
-  ProberTest() {
+  explicit ProberTest(ModelSlice slice = {})
+      : fleet_(BreakerOptions{}, Fleet::kMaxWorkers, std::move(slice)) {
     options_.interval = milliseconds(5);
     options_.timeout = milliseconds(500);
   }
@@ -148,7 +149,7 @@ class ProberTest : public testing::Test {
   LoopThread thread_;
   Resolver resolver_;
   Log log_{2, LogLevel::kOff};
-  Fleet fleet_{BreakerOptions{}};
+  Fleet fleet_;
   ProbeOptions options_;
   std::mutex mutex_;
   std::string health_ = Of(200);
@@ -299,6 +300,38 @@ TEST_F(ProberTest, AsksNoMoreOnceAWorkerIsForgotten) {
   const std::lock_guard lock(mutex_);
   EXPECT_EQ(last_health_request_, "");
   EXPECT_EQ(fleet_.Current()->Find(id_), nullptr);
+}
+
+class SlicedProberTest : public ProberTest {
+ protected:
+  SlicedProberTest() : ProberTest(*ModelSlice::Of({"llama*"})) {
+    check_ = &slow_check_;
+    slow_check_.concerns = false;
+  }
+};
+
+TEST_F(SlicedProberTest, ExaminesAWorkerThatServesAModelOfTheSlice) {
+  models_ = Of(200, R"({"data":[{"id":"llama"},{"id":"qwen"}]})");
+  Join();
+  ASSERT_TRUE(Becomes(WorkerState::kReady));
+  EXPECT_THAT(Get().models, ElementsAre("llama"));
+  EXPECT_TRUE(fathom::Becomes([&] { return slow_check_.begun == 1; }));
+}
+
+TEST_F(SlicedProberTest, DoesNotExamineAWorkerOfOtherModelsUntilItServesOne) {
+  Join();
+  ASSERT_TRUE(Becomes(WorkerState::kOutside));
+  EXPECT_EQ(Get().cause, "serves none of --models: it serves m");
+  EXPECT_EQ(slow_check_.begun, 0);
+  SetModels(Of(200, R"({"data":[{"id":"llama"}]})"));
+  ASSERT_TRUE(Becomes(WorkerState::kReady));
+  EXPECT_TRUE(fathom::Becomes([&] { return slow_check_.begun == 1; }));
+  SetModels(Of(200, R"({"data":[{"id":"m"}]})"));
+  ASSERT_TRUE(Becomes(WorkerState::kOutside));
+  EXPECT_TRUE(fathom::Becomes([&] { return slow_check_.forgotten == 2; }));
+  SetModels(Of(200, R"({"data":[{"id":"llama"}]})"));
+  ASSERT_TRUE(Becomes(WorkerState::kReady));
+  EXPECT_TRUE(fathom::Becomes([&] { return slow_check_.begun == 2; })) << "it is examined again";
 }
 
 TEST(ReadModels, LeavesOutNamesThatNoRequestCanHave) {

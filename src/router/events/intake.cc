@@ -121,7 +121,7 @@ void Intake::FollowFleet() {
   for (auto it = feeds_.begin(); it != feeds_.end();) {
     // A worker that left and came back in the meantime has a new Worker object.
     const Member* const member = fleet->Find(it->first);
-    if (member != nullptr && member->worker == it->second->owner.worker) {
+    if (member != nullptr && member->followed && member->worker == it->second->owner.worker) {
       ++it;
       continue;
     }
@@ -130,6 +130,7 @@ void Intake::FollowFleet() {
   }
   std::vector<StreamOwner> owners;
   for (const Member& member : fleet->members()) {
+    if (!member.followed) continue;
     const WorkerId id = member.worker->id();
     if (!feeds_.contains(id)) {
       auto endpoint = find_endpoint_(id);

@@ -1,4 +1,5 @@
-// Follows the KV events of every worker in the fleet, and updates the index from them.
+// Follows the KV events of every worker in the fleet that serves a model of --models, and updates
+// the index from them.
 //
 // When a worker joins, its event sources are looked up. Each source gets its own stream. Changes
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.

@@ -41,6 +41,20 @@ void BlockSizes::Leave(WorkerId id, TimePoint now) {
   CarryOut();
 }
 
+void BlockSizes::SetAside(const Worker& worker, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (!Knows(worker)) return;
+  agreement_.Leave(worker.id(), now);
+  CarryOut();
+}
+
+void BlockSizes::TakeUp(const Worker& worker, TimePoint now) {
+  const std::lock_guard lock(mutex_);
+  if (!Knows(worker)) return;
+  agreement_.Join(worker.id(), worker.spec().url, now);
+  CarryOut();
+}
+
 void BlockSizes::Serves(WorkerId id, std::vector<std::string> models, TimePoint now) {
   const std::lock_guard lock(mutex_);
   agreement_.Serves(id, std::move(models), now);

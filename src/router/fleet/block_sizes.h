@@ -31,6 +31,10 @@ class BlockSizes {
 
   void Join(const std::shared_ptr<Worker>& worker, TimePoint now);
   void Leave(WorkerId id, TimePoint now);
+  // The worker serves none of the models that are followed: its size does not matter, until it is
+  // taken up again. Both are ignored for a removed Worker.
+  void SetAside(const Worker& worker, TimePoint now);
+  void TakeUp(const Worker& worker, TimePoint now);
   void Serves(WorkerId id, std::vector<std::string> models, TimePoint now);
   void Answered(WorkerId id, TimePoint now);
   void Reported(WorkerId id, const EngineReport& report, TimePoint now);

@@ -182,5 +182,44 @@ TEST_F(BlockSizesTest, CanBeToldFromManyThreads) {
   EXPECT_NE(Metrics().find("reported=\"16\"} 200"), std::string::npos);
 }
 
+TEST_F(BlockSizesTest, DoNotMatterOfAWorkerThatIsSetAside) {
+  Start({});
+  const auto a = Join("http://a:1", 32);
+  const auto b = Join("http://b:1", 16);
+  const auto silent = *fleet_.Add({.url = "http://c:1"});
+  sizes_->Join(silent, kNow);
+  sizes_->SetAside(*b, kNow);
+  sizes_->SetAside(*silent, kNow);
+  EXPECT_TRUE(sizes_->Awaited().empty());
+  EXPECT_FALSE(sizes_->Tick(kNow, false));
+  EXPECT_FALSE(sizes_->refused_to_start());
+  EXPECT_EQ(StateOf(*a), WorkerState::kReady);
+}
+
+TEST_F(BlockSizesTest, AreAskedForAgainWhenAWorkerIsTakenUp) {
+  Start({});
+  const auto a = Join("http://a:1", 32);
+  const auto b = Join("http://b:1", 32);
+  sizes_->SetAside(*b, kNow);
+  sizes_->Tick(kNow, false);
+  sizes_->TakeUp(*b, kNow);
+  sizes_->Serves(b->id(), {"m"}, kNow);
+  EXPECT_EQ(StateOf(*b), WorkerState::kProbing);
+  sizes_->Answered(b->id(), kNow);
+  sizes_->Reported(b->id(), {.engine = EngineKind::kTrtllm, .block_size = 16}, kNow);
+  EXPECT_EQ(StateOf(*b), WorkerState::kExcluded);
+}
+
+// The prober may still be at work when a worker leaves.
+TEST_F(BlockSizesTest, DoNotTakeUpAWorkerThatHasLeft) {
+  Start({});
+  const auto a = Join("http://a:1", 32);
+  const auto b = Join("http://b:1", 32);
+  sizes_->SetAside(*b, kNow);
+  sizes_->Leave(b->id(), kNow);
+  sizes_->TakeUp(*b, kNow);
+  EXPECT_TRUE(sizes_->Awaited().empty());
+}
+
 }  // namespace
 }  // namespace fathom

@@ -1,9 +1,25 @@
 #include "router/fleet/fleet.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace fathom {
+namespace {
+
+// An engine may serve any number of adapters: a few names are enough to recognise it.
+std::string WhyOutside(const std::vector<std::string>& models) {
+  constexpr size_t kNamed = 3;
+  constexpr size_t kLongest = 100;
+  std::string why = "serves none of --models";
+  for (size_t i = 0; i < std::min(models.size(), kNamed); ++i) {
+    why.append(i == 0 ? ": it serves " : ", ").append(models[i], 0, kLongest);
+  }
+  if (models.size() > kNamed) why.append(", ...");
+  return why;
+}
+
+}  // namespace
 
 std::string_view Name(WorkerState state) {
   switch (state) {
@@ -19,6 +35,8 @@ std::string_view Name(WorkerState state) {
       return "unready";
     case WorkerState::kDraining:
       return "draining";
+    case WorkerState::kOutside:
+      return "outside";
   }
   return "unknown";
 }
@@ -70,8 +88,8 @@ bool FleetSnapshot::MaySoonServe(std::string_view model) const {
   });
 }
 
-Fleet::Fleet(const BreakerOptions& breaker, size_t max_workers)
-    : max_workers_(max_workers), breaker_(breaker) {}
+Fleet::Fleet(const BreakerOptions& breaker, size_t max_workers, ModelSlice slice)
+    : max_workers_(max_workers), slice_(std::move(slice)), breaker_(breaker) {}
 
 Result<std::shared_ptr<Worker>> Fleet::Add(WorkerSpec spec) {
   const std::lock_guard lock(mutex_);
@@ -83,7 +101,8 @@ Result<std::shared_ptr<Worker>> Fleet::Add(WorkerSpec spec) {
     return Fail(Blame::kCaller, "worker {} is already in the fleet", spec.url);
   }
   auto worker = std::make_shared<Worker>(std::move(spec), breaker_, pulse_);
-  members_.push_back(std::make_shared<const Member>(Member{.worker = worker, .joined = ++joined_}));
+  members_.push_back(std::make_shared<const Member>(
+      Member{.worker = worker, .joined = ++joined_, .followed = slice_.whole()}));
   lists_.Add(*members_.back());
   auto directory = std::make_shared<FleetSnapshot::Directory>(*directory_);
   const std::pair entry(worker->id(), joined_);
@@ -108,13 +127,17 @@ bool Fleet::Remove(WorkerId id) {
 }
 
 // The source's word comes first: what is about to end, or has not begun, is no fault of the fleet.
-// Health comes before membership: an unreachable worker is shown as unhealthy even if it is
-// refused.
+// A worker that other replicas serve is no concern of this one, healthy or not. Health comes before
+// membership: an unreachable worker is shown as unhealthy even if it is refused.
 void Fleet::Show(const Standing& standing, Member& member) {
   const bool answered = Answers(member.checked);
   const bool well = standing.healthy;
-  member.held = well && standing.membership == Membership::kHeld;
-  if (standing.asked && !well) {
+  const bool outside = !standing.outside.empty();
+  member.held = well && !outside && standing.membership == Membership::kHeld;
+  if (outside) {
+    member.checked = WorkerState::kOutside;
+    member.cause = standing.outside;
+  } else if (standing.asked && !well) {
     member.checked = WorkerState::kUnhealthy;
     member.cause = standing.illness;
   } else if (standing.membership == Membership::kRefused && well) {
@@ -198,16 +221,39 @@ void Fleet::SetOrigin(WorkerId id, WorkerOrigin origin) {
   });
 }
 
+Fleet::ModelReport Fleet::Narrow(ModelReport report) const {
+  if (slice_.whole() || report.any_model) return report;
+  ModelReport kept;
+  for (size_t i = 0; i < report.models.size(); ++i) {
+    if (!slice_.Contains(report.models[i])) {
+      kept.others.push_back(std::move(report.models[i]));
+      continue;
+    }
+    kept.models.push_back(std::move(report.models[i]));
+    if (i < report.cards.size()) kept.cards.push_back(std::move(report.cards[i]));
+  }
+  const auto followed = [&](const std::string& name) { return slice_.Contains(name); };
+  std::ranges::copy_if(report.adapters, std::back_inserter(kept.adapters), followed);
+  for (auto& [adapter, base] : report.bases) {
+    if (followed(adapter)) kept.bases.emplace(adapter, std::move(base));
+  }
+  kept.outside = kept.models.empty();
+  return kept;
+}
+
 void Fleet::SetModels(WorkerId id, ModelReport report) {
   const std::lock_guard lock(mutex_);
   const auto position = Find(id);
   if (!position) return;
+  Standing& standing = standings_[id];
+  std::string outside = report.outside ? WhyOutside(report.others) : "";
   // Cards are not compared: vLLM puts a new timestamp into each answer.
   const Member& was = *members_[*position];
   const bool same = was.reported && was.models == report.models &&
                     was.adapters == report.adapters && was.bases == report.bases &&
-                    was.any_model == report.any_model;
+                    was.any_model == report.any_model && standing.outside == outside;
   if (same) return;
+  standing.outside = std::move(outside);
   // Workers with the same models are candidates for the same requests.
   std::string group;
   for (const std::string& model : report.models) group.append(model).push_back('\n');
@@ -219,6 +265,8 @@ void Fleet::SetModels(WorkerId id, ModelReport report) {
     member.adapters = std::move(report.adapters);
     member.bases = std::move(report.bases);
     member.any_model = report.any_model;
+    member.followed = !report.outside;
+    Show(standing, member);
   });
 }
 

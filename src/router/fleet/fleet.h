@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "router/fleet/fleet_lists.h"
 #include "router/fleet/fleet_pulse.h"
+#include "router/fleet/model_slice.h"
 #include "router/fleet/worker.h"
 #include "router/fleet/worker_origin.h"
 
@@ -38,6 +39,7 @@ enum class WorkerState : uint8_t {
   kExcluded,   // is healthy, but not admitted
   kUnready,    // its source says that it is not ready, or not yet
   kDraining,   // its source says that it ends: requests in flight are completed
+  kOutside,    // serves none of the models that this router follows (--models)
 };
 
 std::string_view Name(WorkerState state);
@@ -49,7 +51,7 @@ struct Member {
   std::shared_ptr<Worker> worker;
   WorkerState state = WorkerState::kProbing;
   std::string cause;                     // why it is unhealthy or excluded, for operators
-  std::vector<std::string> models;       // sorted; as the worker reported them
+  std::vector<std::string> models;       // sorted; as the worker reported them, of --models
   std::vector<std::string> model_cards;  // the JSON objects of its /v1/models, in the same order
   std::vector<std::string> adapters;     // sorted; the models that are LoRA adapters
   std::map<std::string, std::string> bases;  // adapter -> base model
@@ -57,9 +59,11 @@ struct Member {
   bool reported = false;                     // it has reported its models at least once
   uint64_t lives = 0;   // times it became ready or excluded: each may be a new process
   uint64_t joined = 0;  // its turn among the members; each has its own
-  // What the router's own checks say, whatever the source says: one of the first four states.
+  // What the router's own checks say, whatever the source says: not kUnready, not kDraining.
   WorkerState checked = WorkerState::kProbing;
   bool held = false;  // it answers, and is not admitted yet: its block size has to be agreed on
+  // Its events are followed. False with --models, until it reports that it serves one of them.
+  bool followed = true;
   std::shared_ptr<const WorkerOrigin> origin = WorkerOrigin::Unknown();
 
   // An empty name is any model's.
@@ -130,8 +134,11 @@ class Fleet {
  public:
   static constexpr size_t kMaxWorkers = 4096;
 
-  // A test may want a fleet that is full sooner.
-  explicit Fleet(const BreakerOptions& breaker, size_t max_workers = kMaxWorkers);
+  // A test may want a fleet that is full sooner. `slice` are the models that are followed.
+  explicit Fleet(const BreakerOptions& breaker, size_t max_workers = kMaxWorkers,
+                 ModelSlice slice = {});
+
+  const ModelSlice& slice() const { return slice_; }
 
   // Fails if the worker is already in the fleet, or the fleet is full.
   Result<std::shared_ptr<Worker>> Add(WorkerSpec spec);
@@ -152,9 +159,15 @@ class Fleet {
     bool any_model = false;
     std::vector<std::string> adapters = {};
     std::map<std::string, std::string> bases = {};
+    // By Narrow():
+    bool outside = false;                  // it serves none of the models that are followed
+    std::vector<std::string> others = {};  // models that it serves and that are not followed
   };
+  // Without the models that are not followed.
+  ModelReport Narrow(ModelReport report) const;
   // Both make a new snapshot only if something has changed.
   void SetOrigin(WorkerId id, WorkerOrigin origin);
+  // Of a report that was narrowed.
   void SetModels(WorkerId id, ModelReport report);
 
   std::shared_ptr<const FleetSnapshot> Current() const;
@@ -167,8 +180,9 @@ class Fleet {
     Membership membership = Membership::kAdmitted;
     std::string refusal;
     std::string illness;
-    bool asked = false;  // a health check has completed, successfully or not
-    bool held = false;   // by Hold()
+    std::string outside;  // why it is outside of the models that are followed; empty: it is not
+    bool asked = false;   // a health check has completed, successfully or not
+    bool held = false;    // by Hold()
   };
   static void Show(const Standing& standing, Member& member);
 
@@ -179,6 +193,7 @@ class Fleet {
   void Publish();
 
   const size_t max_workers_;
+  const ModelSlice slice_;
   const BreakerOptions breaker_;
   const std::shared_ptr<FleetPulse> pulse_ = std::make_shared<FleetPulse>();
   const std::shared_ptr<LoadBoard> board_ = std::make_shared<LoadBoard>();

@@ -397,5 +397,93 @@ TEST(FleetProperty, AgreesWithANaiveModel) {
   }
 }
 
+class SlicedFleetTest : public testing::Test {
+ protected:
+  WorkerId Add(const std::string& url) { return (*fleet_.Add(SpecOf(url)))->id(); }
+  void Report(WorkerId id, std::vector<std::string> models) {
+    Fleet::ModelReport report;
+    for (const std::string& model : models) report.cards.push_back("card of " + model);
+    report.models = std::move(models);
+    fleet_.SetModels(id, fleet_.Narrow(std::move(report)));
+  }
+  Member Get(WorkerId id) { return *fleet_.Current()->Find(id); }
+
+  Fleet fleet_{BreakerOptions{}, Fleet::kMaxWorkers, *ModelSlice::Of({"llama*"})};
+};
+
+TEST_F(SlicedFleetTest, FollowsAWorkerOnceItReportsAModelOfTheSlice) {
+  const WorkerId id = Add("http://a:1");
+  EXPECT_FALSE(Get(id).followed);
+  Report(id, {"llama-8b"});
+  EXPECT_TRUE(Get(id).followed);
+  EXPECT_EQ(Get(id).state, WorkerState::kProbing);
+  fleet_.SetHealthy(id);
+  EXPECT_EQ(Get(id).state, WorkerState::kReady);
+}
+
+TEST_F(SlicedFleetTest, ServesTheModelsOfTheSliceAlone) {
+  const WorkerId id = Add("http://a:1");
+  fleet_.SetHealthy(id);
+  Report(id, {"llama-8b", "qwen"});
+  EXPECT_EQ(Get(id).models, std::vector<std::string>{"llama-8b"});
+  EXPECT_EQ(Get(id).model_cards, std::vector<std::string>{"card of llama-8b"});
+  EXPECT_TRUE(fleet_.Current()->KnowsModel("llama-8b"));
+  EXPECT_FALSE(fleet_.Current()->KnowsModel("qwen"));
+}
+
+TEST_F(SlicedFleetTest, KeepsAWorkerOfOtherModelsOutsideUntilItsModelsChange) {
+  const WorkerId id = Add("http://a:1");
+  fleet_.SetHealthy(id);
+  Report(id, {"a", "b", "c", "d"});
+  EXPECT_EQ(Get(id).state, WorkerState::kOutside);
+  EXPECT_EQ(Name(Get(id).state), "outside");
+  EXPECT_EQ(Get(id).cause, "serves none of --models: it serves a, b, c, ...");
+  EXPECT_FALSE(Get(id).followed);
+  EXPECT_TRUE(Get(id).models.empty());
+  EXPECT_EQ(fleet_.Current()->routable(), 0u);
+  const uint64_t lives = Get(id).lives;
+  Report(id, {"a", "llama"});
+  EXPECT_EQ(Get(id).state, WorkerState::kReady);
+  EXPECT_EQ(Get(id).cause, "");
+  EXPECT_TRUE(Get(id).followed);
+  EXPECT_EQ(Get(id).lives, lives + 1) << "what is known of it may be old";
+  Report(id, {});
+  EXPECT_EQ(Get(id).state, WorkerState::kOutside);
+  EXPECT_EQ(Get(id).cause, "serves none of --models");
+}
+
+TEST_F(SlicedFleetTest, ShowsAWorkerOutsideWhateverItsHealth) {
+  const WorkerId id = Add("http://a:1");
+  fleet_.SetHealthy(id);
+  Report(id, {"qwen"});
+  fleet_.SetUnhealthy(id, "refused");
+  EXPECT_EQ(Get(id).state, WorkerState::kOutside);
+  fleet_.SetMembership(id, Membership::kRefused, "block_size_conflict");
+  EXPECT_EQ(Get(id).state, WorkerState::kOutside);
+  Report(id, {"llama"});
+  EXPECT_EQ(Get(id).state, WorkerState::kUnhealthy);
+}
+
+TEST_F(SlicedFleetTest, FollowsAWorkerThatDoesNotReportItsModels) {
+  const WorkerId id = Add("http://a:1");
+  Fleet::ModelReport report;
+  report.any_model = true;
+  fleet_.SetModels(id, fleet_.Narrow(report));
+  EXPECT_TRUE(Get(id).followed);
+}
+
+TEST_F(SlicedFleetTest, NarrowsAdaptersByTheirOwnNames) {
+  Fleet::ModelReport report{.models = {"llama", "llama-lora", "lora"}, .cards = {"1", "2", "3"}};
+  report.adapters = {"llama-lora", "lora"};
+  report.bases = {{"llama-lora", "llama"}, {"lora", "llama"}};
+  const Fleet::ModelReport kept = fleet_.Narrow(report);
+  EXPECT_EQ(kept.models, (std::vector<std::string>{"llama", "llama-lora"}));
+  EXPECT_EQ(kept.cards, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(kept.adapters, std::vector<std::string>{"llama-lora"});
+  EXPECT_EQ(kept.bases.size(), 1u);
+  EXPECT_EQ(kept.others, std::vector<std::string>{"lora"});
+  EXPECT_FALSE(kept.outside);
+}
+
 }  // namespace
 }  // namespace fathom

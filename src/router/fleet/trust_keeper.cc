@@ -75,6 +75,7 @@ void TrustKeeper::Tick(TimePoint now) {
   for (size_t i = 0; i < members.size() && looked_at < kMostAtOnce; ++i) {
     next_ = next_ + 1 < members.size() ? next_ + 1 : 0;
     const Member& member = members[static_cast<std::ptrdiff_t>(next_)];
+    if (!member.followed) continue;
     const FeedBoard::Feeds feeds = feeds_.Of(member.worker->id());
     member.worker->ranks.ForEach([&](Rank& rank) {
       Look(member, rank, FeedOf(feeds, rank.number), now);
@@ -85,7 +86,7 @@ void TrustKeeper::Tick(TimePoint now) {
   if (std::exchange(fleet_seen_, fleet) == fleet) return;
   std::erase_if(entries_, [&](const auto& entry) {
     const Member* const member = fleet->Find(entry.first.first);
-    return member == nullptr || member->worker.get() != entry.second.worker;
+    return member == nullptr || !member->followed || member->worker.get() != entry.second.worker;
   });
 }
 
@@ -215,6 +216,7 @@ std::vector<TrustKeeper::Doubted> TrustKeeper::AllDoubted() const {
 
 void TrustKeeper::Collect(const FleetSnapshot& fleet, Exposition& out) const {
   for (const Member& member : fleet.members()) {
+    if (!member.followed) continue;
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](const Rank& rank) {
       Trust trust = StandingOf(worker.id(), rank.number).trust;

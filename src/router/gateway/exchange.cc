@@ -22,7 +22,7 @@ UsageQuestion::Policy UsagePolicy(const Selection& selection, Route route,
 
 // The member of the request that an error is about.
 std::string_view ParamOf(std::string_view code) {
-  if (code == "model_not_found") return "model";
+  if (code == "model_not_found" || code == "model_not_served_here") return "model";
   return code == "previous_response_not_found" ? "previous_response_id" : "";
 }
 
@@ -140,6 +140,11 @@ Task<bool> Exchange::AwaitFleet() {
 }
 
 Task<void> Exchange::Serve() {
+  if (IsOthers()) {
+    auto serving = ServeByPeer();
+    co_await serving;
+    co_return;
+  }
   if (selection_.names_response()) {
     auto finding = selection_.FindHolder();
     const bool found = co_await finding;

@@ -5,7 +5,9 @@
 //               request can go to another worker: after a refused or broken connection, silence, a
 //               5xx, or a 200 that the engine ended early. Later failures are reported to the
 //               client.
-// Cancellation  A client that leaves (also by a half-close) closes the worker's connection at once.
+// Forwarding    A request for a model that this router does not follow goes to another replica,
+// once. Cancellation  A client that leaves (also by a half-close) closes the worker's connection at
+// once.
 #pragma once
 
 #include <array>
@@ -24,6 +26,9 @@
 #include "router/gateway/usage_question.h"
 
 namespace fathom {
+
+// Why another replica has not answered.
+enum class PeerFailure : uint8_t { kUnreachable, kBroken, kTimeout, kRefused, kBusy };
 
 class Exchange final : private HangupWatcher {
  public:
@@ -83,6 +88,18 @@ class Exchange final : private HangupWatcher {
   Task<void> BreakOff(Worker& worker, AnswerRelay& relay, AnswerRelay::End end);
   void ReportBrokenAnswer(Worker& worker, std::string_view reason);
 
+  // In exchange_forward.cc: requests for models that other replicas serve.
+  bool IsOthers() const;
+  Task<void> ServeByPeer();
+  Task<void> RefuseModel();
+  Task<bool> Forward(const PeerRoute& peer, bool has_other);
+  Task<bool> ConnectPeer(const PeerRoute& peer);
+  Task<bool> AskPeer(const PeerRoute& peer, bool has_other);
+  Task<bool> RelayPeer(const PeerRoute& peer);
+  void BuildForwardedHead(const PeerRoute& peer);
+  void BuildForwardedAnswerHeaders(const PeerRoute& peer);
+  void ReportPeer(const PeerRoute& peer);
+
   std::string_view BodyFor(const Worker& worker);
   void BuildRequestHead(const Worker& worker, size_t body_bytes);
   void BuildAnswerHeaders(const Worker& worker);
@@ -118,8 +135,9 @@ class Exchange final : private HangupWatcher {
   bool answer_started_ = false;  // the worker has sent a byte
   uint64_t bytes_out_ = 0;
   bool client_left_ = false;
-  bool given_up_ = false;  // by GiveUpIfSilent()
-  uint8_t held_ = 0;       // attempts that ended so
+  bool given_up_ = false;                            // by GiveUpIfSilent()
+  uint8_t held_ = 0;                                 // attempts that ended so
+  PeerFailure peer_failure_ = PeerFailure::kBroken;  // the last
 
   Exchange* next_ = nullptr;
   Exchange** link_ = nullptr;  // the pointer to this object in the gateway's list

@@ -35,6 +35,7 @@ void Exchange::BuildRequestHead(const Worker& worker, size_t body_bytes) {
       case HeaderName::kRequestId:
       case HeaderName::kFathomWorker:
       case HeaderName::kFathomRouting:
+      case HeaderName::kFathomForwarded:
         continue;
       case HeaderName::kDataParallelRank:
         if (selection_.names_rank()) continue;

@@ -27,6 +27,7 @@
 #include "router/gateway/gateway_metrics.h"
 #include "router/gateway/key_ring.h"
 #include "router/gateway/pass_routes.h"
+#include "router/gateway/peer_directory.h"
 #include "router/gateway/prompt_watch.h"
 #include "router/gateway/retry_budget.h"
 #include "router/gateway/search_board.h"
@@ -86,6 +87,8 @@ struct GatewayOptions {
   bool literal_user_text = false;
   bool ask_usage = true;
   bool ready_when_trusted = false;
+  std::string replica_id = "router";  // told to replicas that requests are forwarded to
+  std::string replica_ca_file;        // authorities of their URLs; empty: the system's
 };
 
 struct GatewayContext {
@@ -116,6 +119,7 @@ struct GatewayContext {
         prefix_cache(o.tokenize_cache_bytes / 4, secret, tokenizing.prefix_bytes),
         prompt_memory(o.prompt_bytes),
         tokenizers(l, o.tokenize_timeout),
+        peers(o.replica_ca_file),
         side_work(models.empty() && !models.expects_more() ? 0 : o.tokenize_threads) {}
 
   const GatewayOptions options;
@@ -125,6 +129,7 @@ struct GatewayContext {
   Registry& registry;
   Log& log;
   RepeatLimits broken_answer_lines{{.freely = 10}};  // by worker
+  RepeatLimits peer_lines;                           // by replica
   GatewayMetrics metrics;
   Admission admission;
   RetryBudget retry_budget;
@@ -147,7 +152,8 @@ struct GatewayContext {
   RequestMemory prompt_memory;
   RequestMemory held_answers{uint64_t{256} << 20};  // those that do not fit are not held
   TokenizeRoster tokenizers;
-  ParityBoard parity;  // whether engines have the tokens of the models' files
+  ParityBoard parity;   // whether engines have the tokens of the models' files
+  PeerDirectory peers;  // other replicas, and the models that they serve
   // The contents of the workers' caches; null if KV events are not followed.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;

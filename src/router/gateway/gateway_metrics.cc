@@ -239,6 +239,7 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
             static_cast<double>(steering.texts->index().memory().bytes()));
   }
   for (const Member& member : fleet.members()) {
+    if (member.checked == WorkerState::kOutside) continue;
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](Rank& rank) {
       rank.load.Look(now, unit);  // ends silent prefills that are over
@@ -259,6 +260,7 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
 
 void CollectWorkerMetrics(const FleetSnapshot& fleet, Exposition& out) {
   for (const Member& member : fleet.members()) {
+    if (member.checked == WorkerState::kOutside) continue;  // other replicas have its metrics
     const Worker& worker = *member.worker;
     const Labels labels = {{"worker", worker.id_text()}};
     const auto kind = [&](const char* value) {
@@ -283,6 +285,7 @@ void CollectWorkerInfo(const FleetSnapshot& fleet, bool with_urls, Exposition& o
   for (const bool adapters : {false, true}) {
     const size_t most = adapters ? Registry::kMaxLabelSets : Registry::kMaxWorkerLabelSets;
     for (const Member& member : fleet.members()) {
+      if (member.checked == WorkerState::kOutside) continue;
       if (member.models.empty() && !adapters) series.Add(*member.worker, "", most);
       for (const std::string& model : member.models) {
         if (IsAdapterOf(member, model) == adapters) series.Add(*member.worker, model, most);

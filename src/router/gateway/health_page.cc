@@ -211,6 +211,9 @@ std::string WhyNobody(const FleetSnapshot& fleet, const WorkerSources* sources) 
   if (const auto n = count(WorkerState::kUnhealthy)) why += fmt::format(" {} unhealthy,", n);
   if (const auto n = count(WorkerState::kUnready)) why += fmt::format(" {} not ready,", n);
   if (const auto n = count(WorkerState::kDraining)) why += fmt::format(" {} draining,", n);
+  if (const auto n = count(WorkerState::kOutside)) {
+    why += fmt::format(" {} outside (serve none of --models),", n);
+  }
   if (const auto n = count(WorkerState::kExcluded)) {
     why += fmt::format(" {} excluded (block_size_conflict),", n);
   }
@@ -230,10 +233,12 @@ bool AnyDoubted(const GatewayContext& context, const FleetSnapshot& fleet) {
   });
 }
 
-// Workers that should be ready. One that ends, or has not begun, is as its source wants it.
+// Workers that should be ready. One that ends, or has not begun, is as its source wants it; one of
+// other models is other replicas' concern.
 size_t Expected(const FleetSnapshot& fleet) {
   return static_cast<size_t>(std::ranges::count_if(fleet.members(), [](const Member& member) {
-    return member.state != WorkerState::kDraining && member.state != WorkerState::kUnready;
+    return member.state != WorkerState::kDraining && member.state != WorkerState::kUnready &&
+           member.state != WorkerState::kOutside;
   }));
 }
 

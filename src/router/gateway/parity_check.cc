@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kOutcomeNames = {"agrees", "differs", "inconclusive",
                                                            "unanswered", "unsupported"};
 // No probe prompt is nearly as long.
-constexpr size_t kMostTokens = 4096;
+constexpr size_t kMostAnswered = 4096;
 // Repeated checks of a fleet are spread over a quarter of the time between them.
 constexpr uint64_t kSpread = 16;
 
@@ -52,7 +52,7 @@ TokenAnswer ReadRendering(std::string_view body) {
     if (!member || !*member) return std::unexpected(TokenFailure::kError);
     if (!JsonKeyIs((*member)->key, "token_ids")) continue;
     std::vector<TokenId> tokens;
-    if (!AppendTokenIds((*member)->value, tokens, kMostTokens)) {
+    if (!AppendTokenIds((*member)->value, tokens, kMostAnswered)) {
       return std::unexpected(TokenFailure::kError);
     }
     return tokens;

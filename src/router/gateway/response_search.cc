@@ -77,6 +77,7 @@ bool HoldsResponses(const Member& member) {
     case WorkerState::kUnhealthy:  // while they shut down they may still answer
     case WorkerState::kUnready:
     case WorkerState::kDraining:
+    case WorkerState::kOutside:  // a request for a response by its id may name no model
       return member.reported && member.worker->gone_since.load(std::memory_order_relaxed) == 0;
     case WorkerState::kProbing:
       break;

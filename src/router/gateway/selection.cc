@@ -482,8 +482,9 @@ bool Selection::IsHeld(const Worker& worker) {
   fleet_ = router_.fleet.Get();
   const Member* const member = fleet_->Find(worker.id());
   if (member == nullptr) return false;
-  return member->checked == WorkerState::kProbing ||
-         (member->checked == WorkerState::kExcluded && !pinned());
+  const bool refused =
+      member->checked == WorkerState::kExcluded || member->checked == WorkerState::kOutside;
+  return member->checked == WorkerState::kProbing || (refused && !pinned());
 }
 
 bool Selection::AnotherBeside(const Worker& failed) {

@@ -228,6 +228,12 @@ Result<ResolverOptions> ResolverOptionsOf(const Settings& s, Log& log) {
   return ResolverOptions{.servers = *std::move(servers), .log = &log};
 }
 
+Result<ModelSlice> SliceOf(const Settings& s) {
+  auto slice = ModelSlice::Of(s.List("models"));
+  if (!slice) return std::unexpected(std::move(slice).error().In("models"));
+  return slice;
+}
+
 // `prefix` is that of the options: "" or "admin-".
 Result<std::shared_ptr<const TlsServerContext>> TlsOf(const Settings& s, std::string_view prefix) {
   const std::string& certificate = s.Text(fmt::format("{}tls-cert", prefix));
@@ -242,6 +248,11 @@ Result<void> Frontend::Check(const Settings& settings) {
   for (const std::string& path : settings.List("pass-routes")) TRY_VOID(PassRoutes::Check(path));
   TRY_VOID(ParseSessionHints(settings.List("session-hints")));
   TRY_VOID(CheckReplicas(settings));
+  TRY_VOID(SliceOf(settings));
+  if (const std::string& url = settings.Text("replica-url"); !url.empty()) {
+    auto checked = PeerDirectory::CheckUrl(url);
+    if (!checked) return std::unexpected(std::move(checked).error().In("replica-url"));
+  }
   return {};
 }
 
@@ -290,7 +301,8 @@ uint64_t Frontend::SecretFor(std::string_view purpose) const {
 Result<void> Frontend::LoadFleet() {
   const BreakerOptions breaker{static_cast<uint32_t>(settings_.Integer("circuit-breaker-failures")),
                                settings_.Time("circuit-breaker-open")};
-  fleet_ = std::make_unique<Fleet>(breaker);
+  TRY(ModelSlice slice, SliceOf(settings_));
+  fleet_ = std::make_unique<Fleet>(breaker, Fleet::kMaxWorkers, std::move(slice));
   TRY(const BlockSizeRules rules, BlockSizeRulesOf(settings_));
   if (rules.configured != 0 && !NeedsBlockSizes(settings_)) {
     log_.Warn("kv-cache-block-size has no effect: only --router-mode kv with KV events uses it");
