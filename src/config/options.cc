@@ -112,9 +112,6 @@ constexpr Option kOptions[] = {
      .section = kWorkers, .placeholder = "GLOB...",
      .help = "Follow and serve only the models whose names match one of these patterns (* is any text, "
              "? one character); requests for others go to a replica that has them, or get 404."},
-    {.name = "replica-url", .type = kText, .fallback = "", .commands = kServe,
-     .section = kWorkers, .placeholder = "URL",
-     .help = "Where the other replicas reach this one, to forward requests for its models."},
     {.name = "etcd-user", .type = kText, .fallback = "", .commands = kServe | kRegister,
      .section = kWorkers, .placeholder = "NAME",
      .help = "User for etcd; its password is in --etcd-password-file or --etcd-password-env."},
@@ -348,6 +345,13 @@ constexpr Option kOptions[] = {
     {.name = "replica-timeout", .type = kDuration, .fallback = "5s", .range = {2, kHour},
      .commands = kServe, .section = kReplicas,
      .help = "What a replica has placed is forgotten when it was not heard for this time."},
+    {.name = "replica-url", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "URL",
+     .help = "Where the other replicas reach this one, to forward requests for its models."},
+    {.name = "replica-ca-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "Verify https:// URLs of other replicas against these certificates instead of the "
+             "system's, when requests are forwarded."},
     {.name = "nats-user", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
      .placeholder = "NAME",
      .help = "User for NATS; its password is in --nats-password-file."},

@@ -157,13 +157,13 @@ struct GatewayContext {
   // The contents of the workers' caches; null if KV events are not followed.
   const CacheIndex* cache_index = nullptr;
   const FeedBoard* feeds = nullptr;
-  BlockSizes* sizes = nullptr;         // null: block sizes are not checked
-  const TrustKeeper* trust = nullptr;  // null: caches are not used for routing
-  WorkerSources* sources = nullptr;    // null: workers cannot be added
+  BlockSizes* sizes = nullptr;             // null: block sizes are not checked
+  const TrustKeeper* trust = nullptr;      // null: caches are not used for routing
+  WorkerSources* sources = nullptr;        // null: workers cannot be added
   const ReplicaBoard* replicas = nullptr;  // null: this router chooses alone
-  std::atomic<int64_t> reading{0};     // requests whose bodies are being received
-  std::atomic<bool> draining{false};   // set once, by the signal thread
-  SideWork side_work;                  // last: its jobs use the members above
+  std::atomic<int64_t> reading{0};         // requests whose bodies are being received
+  std::atomic<bool> draining{false};       // set once, by the signal thread
+  SideWork side_work;                      // last: its jobs use the members above
 };
 
 }  // namespace fathom

@@ -233,7 +233,17 @@ void LoadExchange::Tick(TimePoint now) {
 
 // --- hearing -------------------------------------------------------------------------------------
 
+ForeignLoads::Total LoadExchange::Own() const {
+  ForeignLoads::Total total;
+  for (const Entry& entry : entries_) {
+    total.requests += entry.requests;
+    total.queued += entry.queued;
+  }
+  return total;
+}
+
 void LoadExchange::SetForeign(Entry& entry, const ForeignLoad& sum) {
+  changed_ = true;
   if (entry.rank != nullptr) entry.rank->load.SetForeign(sum);
   const uint32_t more = sum.requests - std::exchange(entry.elsewhere, sum.requests);
   entry.worker->in_flight_elsewhere.fetch_add(more, std::memory_order_relaxed);

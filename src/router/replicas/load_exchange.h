@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "router/fleet/engine_speed.h"
@@ -46,6 +47,11 @@ class LoadExchange final : public ReplicaGuest {
 
   // What an origin has in flight, as it says.
   ForeignLoads::Total Totals(std::string_view origin) const { return foreign_.Of(origin); }
+  // What this replica has in flight, as it was told last.
+  ForeignLoads::Total Own() const;
+  // Whether the others' load of some rank has changed since the last call: requests that wait for
+  // room look again.
+  bool TakeChange() { return std::exchange(changed_, false); }
 
  private:
   // A rank, or the requests of a worker without one.
@@ -102,6 +108,7 @@ class LoadExchange final : public ReplicaGuest {
   uint64_t layout_ = 0;  // of the fleet's pulse
   TimePoint followed_{};
 
+  bool changed_ = false;
   size_t round_ = 0;  // ticks
   Gauges news_;
   RankLabel whole_from_{};  // where the next range begins

@@ -34,16 +34,17 @@ Result<std::unique_ptr<Replicas>> Replicas::Create(ReplicasOptions options, cons
   std::unique_ptr<Replicas> replicas(new Replicas(std::move(options), world, log));
   TRY(replicas->carrier_, replicas->MakeCarrier(resolver));
   const ReplicasOptions& o = replicas->options_;
-  ReplicaGroupOptions group{
-      .self = {.group = o.group, .id = o.id, .incarnation = RandomSecret()},
-      .timeout = o.timeout,
-      .seed = RandomSecret()};
-  replicas->group_ = std::make_unique<ReplicaGroup>(
-      std::move(group), replicas->seal_.get(), *replicas->carrier_,
-      [self = replicas.get()] { return self->Describe(); });
+  ReplicaGroupOptions group{.self = {.group = o.group, .id = o.id, .incarnation = RandomSecret()},
+                            .timeout = o.timeout,
+                            .seed = RandomSecret()};
+  replicas->group_ =
+      std::make_unique<ReplicaGroup>(std::move(group), replicas->seal_.get(), *replicas->carrier_,
+                                     [self = replicas.get()] { return self->Describe(); });
   ReplicaGroup& voice = *replicas->group_;
   replicas->loads_ = std::make_unique<LoadExchange>(world.fleet, world.speed, voice);
+  replicas->prompts_ = std::make_unique<PromptExchange>(world.sent, voice);
   voice.Invite(*replicas->loads_);
+  voice.Invite(*replicas->prompts_);
   return replicas;
 }
 
@@ -91,11 +92,12 @@ Task<void> Replicas::Run() {
   TimePoint next_view{};
   for (;;) {
     group_->Tick(loop_.now());
-    if (loads_->TakeRelief()) world_.relief();
+    if (loads_->TakeChange()) world_.relief();
     if (loop_.now() >= next_view) {
       next_view = loop_.now() + kViewEvery;
       ShowView(loop_.now());
       WatchIds();
+      if (seal_ != nullptr) world_.show_peers(group_->peers());
     }
     co_await loop_.Sleep(ReplicaGroup::kTick);
   }
@@ -111,7 +113,7 @@ ReplicaPresence Replicas::Describe() const {
 }
 
 ReplicaView::Row Replicas::OwnRow(TimePoint now) const {
-  const LoadExchange::Totals own = loads_->Own();
+  const ForeignLoads::Total own = loads_->Own();
   return {.id = options_.id,
           .self = true,
           .heard = now,

@@ -1,7 +1,7 @@
 // This router's part in its group: carrier, group and guests, on a loop of their own.
 //
-// The loop wakes every ReplicaGroup::kTick. Whatever happens on it, requests do not wait for it: they
-// read loads, beliefs and bindings where they always do.
+// The loop wakes every ReplicaGroup::kTick. Whatever happens on it, requests do not wait for it:
+// they read loads, beliefs and bindings where they always do.
 //
 // Threads  Built, started and stopped on one thread; the loop has its own. board() from any.
 #pragma once
@@ -22,6 +22,7 @@
 #include "router/fleet/fleet.h"
 #include "router/replicas/carrier.h"
 #include "router/replicas/load_exchange.h"
+#include "router/replicas/prompt_exchange.h"
 #include "router/replicas/replica_group.h"
 #include "router/replicas/replica_spec.h"
 #include "router/replicas/replica_view.h"
@@ -43,9 +44,9 @@ struct ReplicasOptions {
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
 };
 
-// The same for all replicas of a group, and for others only by chance. Keys of prompts, responses and
-// blocks are made with it, so that replicas can compare them; clients who know it could make prompts
-// that collide.
+// The same for all replicas of a group, and for others only by chance. Keys of prompts, responses
+// and blocks are made with it, so that replicas can compare them; clients who know it could make
+// prompts that collide.
 uint64_t ReplicaSecret(const ReplicasOptions& options, std::string_view purpose);
 
 class Replicas {
@@ -57,7 +58,9 @@ class Replicas {
     SentPrompts& sent;
     SessionAffinity& sessions;
     ResponsePins& pins;
-    std::function<void()> relief;  // called after load has dropped somewhere
+    std::function<void()> relief;  // called after the others' load has changed
+    // Called a few times per second with those that are heard. Only in a group with a key.
+    std::function<void(const ReplicaPeers& peers)> show_peers;
   };
 
   // Fails if it cannot listen. The resolver and the log must outlive it.
@@ -91,6 +94,7 @@ class Replicas {
   std::unique_ptr<Carrier> carrier_;
   std::unique_ptr<ReplicaGroup> group_;
   std::unique_ptr<LoadExchange> loads_;
+  std::unique_ptr<PromptExchange> prompts_;
   ReplicaBoard board_;
   bool up_ = false;  // at the last view
   TimePoint since_{};

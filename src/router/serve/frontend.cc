@@ -292,8 +292,8 @@ std::optional<std::string> Frontend::Variable(const std::string& name) const {
   return found->second;
 }
 
-// Not the seed of the choices: clients must not be able to predict places in the index. Replicas of a
-// group have the same, so that they can compare keys.
+// Not the seed of the choices: clients must not be able to predict places in the index. Replicas of
+// a group have the same, so that they can compare keys.
 uint64_t Frontend::SecretFor(std::string_view purpose) const {
   return group_ ? ReplicaSecret(*group_, purpose) : RandomSecret();
 }
@@ -414,6 +414,8 @@ Result<void> Frontend::OpenGateway() {
   GatewayOptions options = GatewayOptionsOf(settings_);
   TRY(options.api_keys, api_keys_.Read());
   TRY(options.admin_keys, admin_keys_.Read());
+  if (group_) options.replica_id = group_->id;
+  options.replica_ca_file = settings_.Text("replica-ca-file");
   options.main_listener = listen_.main_rules;
   options.admin_listener = listen_.admin_rules;
   TRY(ModelLibrary models, LoadModels());
@@ -462,20 +464,36 @@ Result<void> Frontend::OpenGateway() {
 
 Result<void> Frontend::OpenReplicas() {
   if (!group_) return {};
-  const Replicas::World world{.fleet = *fleet_,
-                              .speed = context_->steering.speed,
-                              .sent = context_->steering.sent,
-                              .sessions = context_->affinity,
-                              .pins = context_->response_pins,
-                              .relief = [this] { context_->dispatch.Wake(); }};
+  const Replicas::World world{
+      .fleet = *fleet_,
+      .speed = context_->steering.speed,
+      .sent = context_->steering.sent,
+      .sessions = context_->affinity,
+      .pins = context_->response_pins,
+      .relief = [this] { context_->dispatch.Wake(); },
+      .show_peers = [this](const ReplicaPeers& peers) { ShowPeers(peers); }};
   TRY(replicas_, Replicas::Create(*group_, world, *resolver_, log_));
   context_->replicas = &replicas_->board();
   registry_.AddCollector([this](Exposition& out) { CollectReplicas(replicas_->board(), out); });
   if (settings_.Flag("replica-open")) {
-    log_.Warn("Whoever reaches the other replicas' carrier can steer requests: set --replica-key-file",
-              {{"docs", log_.docs().To("replicas.md")}});
+    log_.Warn(
+        "Whoever reaches the other replicas' carrier can steer requests: set --replica-key-file",
+        {{"docs", log_.docs().To("replicas.md")}});
   }
   return {};
+}
+
+// On the replicas' loop. What cannot be used is said once for each problem.
+void Frontend::ShowPeers(const ReplicaPeers& peers) {
+  std::vector<PeerReplica> told;
+  for (const auto& [id, peer] : peers) {
+    told.push_back({.id = id, .url = peer.presence.url, .models = peer.presence.models});
+  }
+  if (told == told_peers_) return;
+  for (const Error& error : context_->peers.Set(told)) {
+    log_.Warn("Requests cannot be forwarded to a replica", {{"reason", error.what}});
+  }
+  told_peers_ = std::move(told);
 }
 
 Result<void> Frontend::OpenServers() {

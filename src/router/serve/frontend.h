@@ -81,6 +81,7 @@ class Frontend {
   Result<ModelLibrary> LoadModels();
   Result<void> OpenGateway();
   Result<void> OpenReplicas();
+  void ShowPeers(const ReplicaPeers& peers);
   Result<void> OpenServers();
   void WarnAboutOpenAdmin(const Address& pages) const;
   void ReloadCertificate(std::string_view prefix, HttpServer& server);
@@ -115,6 +116,7 @@ class Frontend {
   std::unique_ptr<ModelFinder> model_finder_;
   std::unique_ptr<GatewayContext> context_;
   std::unique_ptr<ParityCheck> parity_;  // null: engines are not asked for tokens
+  std::vector<PeerReplica> told_peers_;  // the replicas' loop's
   std::unique_ptr<Replicas> replicas_;   // null: it chooses alone
   std::unique_ptr<PageDesk> desk_;
   std::vector<std::unique_ptr<Gateway>> gateways_;

@@ -16,16 +16,17 @@ namespace {
 constexpr size_t kShortestKey = 16;
 constexpr size_t kLongestKey = 4096;
 
-constexpr std::string_view kOthers[] = {
-    "replica-listen",  "replica-id",     "replica-key-file", "nats-user",
-    "nats-password-file", "nats-token-file", "nats-nkey-file",   "nats-creds-file",
-    "nats-ca-file",    "nats-cert-file", "nats-key-file"};
+constexpr std::string_view kOthers[] = {"replica-listen",   "replica-url",    "replica-id",
+                                        "replica-key-file", "nats-user",      "nats-password-file",
+                                        "nats-token-file",  "nats-nkey-file", "nats-creds-file",
+                                        "nats-ca-file",     "nats-cert-file", "nats-key-file"};
 constexpr std::string_view kNatsAccounts[] = {"nats-user", "nats-token-file", "nats-nkey-file",
                                               "nats-creds-file"};
 
 Result<std::string> SecretIn(std::string_view option, const std::string& path) {
   auto text = ReadFile(path);
-  if (!text) return std::unexpected(std::move(text).error().In(fmt::format("--{} {}", option, path)));
+  if (!text)
+    return std::unexpected(std::move(text).error().In(fmt::format("--{} {}", option, path)));
   while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
   if (text->empty() || text->size() > kLongestKey) {
     return Fail(Blame::kCaller, "--{} {}: 1 to {} bytes are expected, not {}", option, path,
@@ -44,7 +45,8 @@ Result<std::string> SecretOf(const Settings& settings, std::string_view option) 
 Result<std::string> KeyOf(const Settings& settings) {
   TRY(std::string key, SecretOf(settings, "replica-key-file"));
   if (!settings.Text("replica-key-file").empty() && key.size() < kShortestKey) {
-    return Fail(Blame::kCaller, "--replica-key-file {}: the key has {} bytes; at least {} bytes are "
+    return Fail(Blame::kCaller,
+                "--replica-key-file {}: the key has {} bytes; at least {} bytes are "
                 "needed, for example: head -c 32 /dev/urandom | base64",
                 settings.Text("replica-key-file"), key.size(), kShortestKey);
   }
@@ -66,8 +68,8 @@ Result<std::string> NameOf(const Settings& settings, std::string_view option) {
   const std::string& name = settings.Text(option);
   if (IsReplicaName(name)) return name;
   return Fail(Blame::kCaller,
-              "--{} '{}': letters, digits, '-', '_' and '.' are possible, at most {} of them", option,
-              name, ReplicaMessage::kLongestName);
+              "--{} '{}': letters, digits, '-', '_' and '.' are possible, at most {} of them",
+              option, name, ReplicaMessage::kLongestName);
 }
 
 Result<NatsOptions> NatsOf(const Settings& settings, const NatsReplicas& spec) {
@@ -96,9 +98,10 @@ Result<void> CheckNats(const Settings& settings, const NatsReplicas& spec) {
     accounts += settings.Text(option).empty() ? 0 : 1;
   }
   if (accounts > 1) {
-    return Fail(Blame::kCaller,
-                "set one of --nats-user, --nats-token-file, --nats-nkey-file, --nats-creds-file and "
-                "an account in --replicas");
+    return Fail(
+        Blame::kCaller,
+        "set one of --nats-user, --nats-token-file, --nats-nkey-file, --nats-creds-file and "
+        "an account in --replicas");
   }
   if (settings.Text("nats-user").empty() != settings.Text("nats-password-file").empty()) {
     return Fail(Blame::kCaller, "--nats-user and --nats-password-file belong together");
@@ -127,17 +130,18 @@ Result<void> CheckReplicas(const Settings& settings) {
   if (!settings.Text("replica-id").empty()) TRY_VOID(NameOf(settings, "replica-id"));
   const bool key = !settings.Text("replica-key-file").empty();
   if (key == settings.Flag("replica-open")) {
-    return Fail(Blame::kCaller,
-                key ? "--replica-key-file and --replica-open contradict each other: remove one"
-                    : "--replicas needs a key that all routers of the group share: set "
-                      "--replica-key-file, or allow everybody who reaches them to steer requests with "
-                      "--replica-open");
+    return Fail(
+        Blame::kCaller,
+        key ? "--replica-key-file and --replica-open contradict each other: remove one"
+            : "--replicas needs a key that all routers of the group share: set "
+              "--replica-key-file, or allow everybody who reaches them to steer requests with "
+              "--replica-open");
   }
   if (const auto* const nats = std::get_if<NatsReplicas>(&spec)) return CheckNats(settings, *nats);
   if (settings.Text("replica-listen").empty()) {
-    return Fail(Blame::kCaller,
-                "--replicas {} needs --replica-listen HOST:PORT, where the other routers connect to",
-                text);
+    return Fail(
+        Blame::kCaller,
+        "--replicas {} needs --replica-listen HOST:PORT, where the other routers connect to", text);
   }
   return {};
 }
@@ -154,6 +158,8 @@ Result<std::optional<ReplicasOptions>> ReplicasOptionsOf(const Settings& setting
   TRY(options.key, KeyOf(settings));
   options.timeout = settings.Time("replica-timeout");
   options.listen = settings.Text("replica-listen");
+  options.url = settings.Text("replica-url");
+  options.models = settings.List("models");
   if (const auto* const nats = std::get_if<NatsReplicas>(&options.spec)) {
     TRY(options.nats, NatsOf(settings, *nats));
   }
