@@ -1,22 +1,49 @@
 #include "io/net/message_seal.h"
 
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
 
 #include <cstring>
 
 #include "base/check.h"
 
 namespace fathom {
+namespace {
 
-MessageSeal::MessageSeal(std::string_view key) : key_(key) {}
+const unsigned char* Bytes(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+EVP_MAC_CTX* KeyedHmac(std::string_view key) {
+  EVP_MAC* const hmac = EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr);
+  CHECK(hmac != nullptr);
+  EVP_MAC_CTX* const context = EVP_MAC_CTX_new(hmac);
+  EVP_MAC_free(hmac);  // the context keeps it
+  CHECK(context != nullptr);
+  std::string digest(OSSL_DIGEST_NAME_SHA2_256);
+  const std::array parameters = {
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), digest.size()),
+      OSSL_PARAM_construct_end()};
+  // A key that is null would mean "the key as before".
+  CHECK(EVP_MAC_init(context, Bytes(key.empty() ? "" : key), key.size(), parameters.data()) == 1);
+  return context;
+}
+
+}  // namespace
+
+void MessageSeal::Free::operator()(evp_mac_ctx_st* context) const { EVP_MAC_CTX_free(context); }
+
+MessageSeal::MessageSeal(std::string_view key) : keyed_(KeyedHmac(key)) {}
 
 MessageSeal::Tag MessageSeal::TagOf(std::string_view message) const {
+  const std::unique_ptr<EVP_MAC_CTX, Free> context(EVP_MAC_CTX_dup(keyed_.get()));
+  CHECK(context != nullptr);
   Tag tag;
-  unsigned length = 0;
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(message.data());
-  CHECK(HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()), bytes, message.size(),
-             tag.data(), &length) != nullptr);
+  size_t length = 0;
+  CHECK(EVP_MAC_update(context.get(), Bytes(message), message.size()) == 1);
+  CHECK(EVP_MAC_final(context.get(), tag.data(), &length, tag.size()) == 1);
   CHECK(length == tag.size());
   return tag;
 }

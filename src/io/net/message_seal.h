@@ -9,9 +9,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+
+struct evp_mac_ctx_st;  // of OpenSSL
 
 namespace fathom {
 
@@ -34,7 +37,11 @@ class MessageSeal {
   using Tag = std::array<unsigned char, 32>;
   Tag TagOf(std::string_view message) const;
 
-  const std::string key_;
+  struct Free {
+    void operator()(evp_mac_ctx_st* context) const;
+  };
+  // With the key; each message begins with a copy of it.
+  const std::unique_ptr<evp_mac_ctx_st, Free> keyed_;
 };
 
 }  // namespace fathom

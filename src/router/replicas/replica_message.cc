@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kMagic = "fathom";
 
 // --- the fields of each record, in the order in which they are written
-// ----------------------------
 //
 // Fields are only ever appended: a reader passes over what it does not know.
 
@@ -53,7 +52,6 @@ void Describe(auto& a, Of<Piece> auto& p) {
 }
 
 // --- writing and reading
-// --------------------------------------------------------------------------
 
 class RecordWriter {
  public:
@@ -154,6 +152,15 @@ void ReadContent(uint64_t kind, RecordReader& reader, ReplicaMessage::Content& c
   }
 }
 
+// What is kept of it for as long as the origin is heard.
+bool IsBounded(const ReplicaPresence& presence) {
+  const auto fits = [](const std::string& text) {
+    return text.size() <= ReplicaPresence::kLongestText;
+  };
+  return presence.models.size() <= ReplicaPresence::kMostModels && fits(presence.url) &&
+         std::ranges::all_of(presence.models, fits);
+}
+
 bool IsNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_' || c == '.';
@@ -185,6 +192,9 @@ std::string Encode(const ReplicaMessage& message) {
 }
 
 Result<ReplicaMessage> DecodeReplicaMessage(std::string_view bytes) {
+  if (bytes.size() > ReplicaMessage::kMostBytes) {
+    return Fail(Blame::kPeer, "the message is longer than it may be");
+  }
   MsgpackReader in(bytes);
   const auto elements = in.TakeArray();
   const auto magic = in.TakeString();
@@ -217,6 +227,10 @@ Result<ReplicaMessage> DecodeReplicaMessage(std::string_view bytes) {
   RecordReader reader(in);
   ReadContent(*kind, reader, message.content);
   if (!reader.good()) return Fail(Blame::kPeer, "message of kind {} is malformed", *kind);
+  const auto* const presence = std::get_if<ReplicaPresence>(&message.content);
+  if (presence != nullptr && !IsBounded(*presence)) {
+    return Fail(Blame::kPeer, "the presence is longer than it may be");
+  }
   return message;
 }
 

@@ -7,9 +7,9 @@
 // Form      msgpack: ["fathom", major, minor, group, origin, incarnation, number, kind, content].
 //           `content` is an array; a newer minor version may append to it, to the records in it, or
 //           use further kinds. What is not known is passed over. Another major version is refused.
-// Bounds    A message has at most kMostBytes; longer states are told in several.
+// Bounds    A message has at most kMostBytes, without its seal; longer states are told in several.
 // Hostile   Decode() takes any bytes. Whether they are of the group says
-// router/replicas/origin_gate.h.
+//           router/replicas/origin_gate.h.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,11 @@ namespace fathom {
 
 // "I am here", a few times per second at most, also when nothing changes.
 struct ReplicaPresence {
-  uint32_t interval_ms = 0;  // until the next one
+  // A longer presence is malformed: each origin's last one is kept.
+  static constexpr size_t kMostModels = 256;
+  static constexpr size_t kLongestText = 1024;  // of the URL, of a pattern
+
+  uint32_t interval_ms = 0;  // until the next one; 0: the origin leaves
   std::string url;           // where clients reach it, for requests that are forwarded; or empty
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
   bool informed = false;            // its index follows the engines, so that it can be asked for it
