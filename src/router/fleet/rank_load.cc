@@ -1,6 +1,7 @@
 #include "router/fleet/rank_load.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fathom {
 namespace {
@@ -96,12 +97,13 @@ void RankLoad::Leave(Stay& stay, TimePoint now) {
   PublishOwn();
 }
 
-void RankLoad::SetForeign(const ForeignLoad& foreign) {
+bool RankLoad::SetForeign(const ForeignLoad& foreign) {
   const std::lock_guard lock(mutex_);
-  const TimePoint before = foreign_.busy_since;
-  foreign_ = foreign;
-  foreign_.busy_since = std::max(before, foreign.busy_since);
+  const ForeignLoad before = std::exchange(foreign_, foreign);
+  foreign_.busy_since = std::max(before.busy_since, foreign.busy_since);
   Publish();
+  return foreign.queued < before.queued || foreign.context < before.context ||
+         foreign.requests < before.requests;
 }
 
 RankLoad::Placed RankLoad::placed() const {

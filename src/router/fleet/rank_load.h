@@ -72,8 +72,9 @@ class RankLoad {
   void Leave(Stay& stay, TimePoint now);
 
   // What the other replicas have placed, from now on. The prefill that is in progress never began
-  // earlier than it was said to before.
-  void SetForeign(const ForeignLoad& foreign);
+  // earlier than it was said to before. Returns whether some of it is less than before: there may
+  // be room again.
+  bool SetForeign(const ForeignLoad& foreign);
   // What this router itself has placed.
   struct Placed {
     double queued = 0;

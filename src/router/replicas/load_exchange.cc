@@ -25,9 +25,11 @@ RankLabel LabelBefore(const RankLabel& label) {
 
 }  // namespace
 
-LoadExchange::LoadExchange(const Fleet& fleet, const EngineSpeed& speed, ReplicaVoice& voice)
+LoadExchange::LoadExchange(const Fleet& fleet, const EngineSpeed& speed, ReplicaVoice& voice,
+                           Relieved relieved)
     : speed_(speed),
       voice_(voice),
+      relieved_(std::move(relieved)),
       reader_(fleet),
       foreign_([this](const RankLabel& label, const ForeignLoad& sum) {
         if (Entry* const entry = Find(label)) SetForeign(*entry, sum);
@@ -243,8 +245,7 @@ ForeignLoads::Total LoadExchange::Own() const {
 }
 
 void LoadExchange::SetForeign(Entry& entry, const ForeignLoad& sum) {
-  changed_ = true;
-  if (entry.rank != nullptr) entry.rank->load.SetForeign(sum);
+  if (entry.rank != nullptr) less_ |= entry.rank->load.SetForeign(sum);
   const uint32_t more = sum.requests - std::exchange(entry.elsewhere, sum.requests);
   entry.worker->in_flight_elsewhere.fetch_add(more, std::memory_order_relaxed);
 }
@@ -252,16 +253,25 @@ void LoadExchange::SetForeign(Entry& entry, const ForeignLoad& sum) {
 void LoadExchange::Heard(const ReplicaMessage& message, TimePoint now) {
   if (const auto* const gauges = std::get_if<Gauges>(&message.content)) {
     foreign_.Take(message.origin, message.number, *gauges, now);
+    Relieve();
   }
+}
+
+void LoadExchange::Relieve() {
+  if (std::exchange(less_, false) && relieved_) relieved_();
 }
 
 void LoadExchange::Joined(const std::string& origin, TimePoint now) {
   foreign_.Forget(origin);  // its numbers begin anew
+  Relieve();
   whole_from_ = {};
   whole_due_ = now;
   hurry_ = true;
 }
 
-void LoadExchange::Left(const std::string& origin, TimePoint /*now*/) { foreign_.Forget(origin); }
+void LoadExchange::Left(const std::string& origin, TimePoint /*now*/) {
+  foreign_.Forget(origin);
+  Relieve();
+}
 
 }  // namespace fathom

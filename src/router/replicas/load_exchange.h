@@ -17,10 +17,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "router/fleet/engine_speed.h"
@@ -37,8 +37,12 @@ class LoadExchange final : public ReplicaGuest {
   // Ranks in a message: about 30 KiB.
   static constexpr size_t kMostTold = 512;
 
-  // All must outlive it. `speed` says when prefills are over that show no first byte.
-  LoadExchange(const Fleet& fleet, const EngineSpeed& speed, ReplicaVoice& voice);
+  // All must outlive it. `speed` says when prefills are over that show no first byte. `relieved` is
+  // called when another replica's load has become less somewhere: requests that wait for room
+  // should look again.
+  using Relieved = std::function<void()>;
+  LoadExchange(const Fleet& fleet, const EngineSpeed& speed, ReplicaVoice& voice,
+               Relieved relieved = nullptr);
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
   void Tick(TimePoint now) override;
@@ -49,9 +53,6 @@ class LoadExchange final : public ReplicaGuest {
   ForeignLoads::Total Totals(std::string_view origin) const { return foreign_.Of(origin); }
   // What this replica has in flight, as it was told last.
   ForeignLoads::Total Own() const;
-  // Whether the others' load of some rank has changed since the last call: requests that wait for
-  // room look again.
-  bool TakeChange() { return std::exchange(changed_, false); }
 
  private:
   // A rank, or the requests of a worker without one.
@@ -94,9 +95,11 @@ class LoadExchange final : public ReplicaGuest {
   void TellWhole(TimePoint now);
 
   void SetForeign(Entry& entry, const ForeignLoad& sum);
+  void Relieve();
 
   const EngineSpeed& speed_;
   ReplicaVoice& voice_;
+  const Relieved relieved_;
   FleetReader reader_;
   ForeignLoads foreign_;
 
@@ -108,8 +111,8 @@ class LoadExchange final : public ReplicaGuest {
   uint64_t layout_ = 0;  // of the fleet's pulse
   TimePoint followed_{};
 
-  bool changed_ = false;
-  size_t round_ = 0;  // ticks
+  bool less_ = false;  // of what others have placed, since relieved_ was called
+  size_t round_ = 0;   // ticks
   Gauges news_;
   RankLabel whole_from_{};  // where the next range begins
   TimePoint whole_due_{};

@@ -23,7 +23,7 @@ constexpr TimePoint kLoadBegin{std::chrono::hours(1)};
 class LoadedReplica {
  public:
   LoadedReplica(ReplicaCircle& circle, const std::string& id, size_t workers)
-      : seat(circle.Add(id)), exchange(fleet, speed, seat) {
+      : seat(circle.Add(id)), exchange(fleet, speed, seat, [this] { ++relieved; }) {
     for (size_t i = 0; i < workers; ++i) Add(i);
     seat.Invite(exchange);
   }
@@ -40,6 +40,7 @@ class LoadedReplica {
 
   Fleet fleet{BreakerOptions{}};
   EngineSpeed speed;
+  int relieved = 0;
   ReplicaCircle::Seat& seat;
   LoadExchange exchange;
 };
@@ -149,6 +150,25 @@ TEST_F(LoadExchangeTest, AWholeMakesGoodWhatWasLost) {
   EXPECT_EQ(b_.Look(0, now_).requests, 1u);
   Run(200);
   EXPECT_EQ(b_.Look(0, now_), RankLoad::View{});
+}
+
+TEST_F(LoadExchangeTest, SaysWhenThereMayBeRoomAgain) {
+  RankLoad::Stay stay;
+  a_.Load(0).Enter(stay, Kind::kAnnounced, 100, 10, now_);
+  Run(1);
+  EXPECT_EQ(b_.relieved, 0);
+  a_.Load(0).FirstByte(stay, now_);
+  Run(1);
+  EXPECT_EQ(b_.relieved, 1);
+  a_.Load(0).Grow(stay, 100);
+  Run(1);
+  EXPECT_EQ(b_.relieved, 1);
+  a_.Load(0).Leave(stay, now_);
+  Run(1);
+  EXPECT_EQ(b_.relieved, 2);
+  Run(400);
+  EXPECT_EQ(b_.relieved, 2);
+  EXPECT_EQ(a_.relieved, 0);
 }
 
 TEST_F(LoadExchangeTest, ForgetsAnOriginThatLeaves) {

@@ -63,22 +63,36 @@ std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Sort(ReplicaMessage m
                                                                 TimePoint now) {
   if (!Known(message)) return Meet(message, now);
   Origin& origin = origins_.find(message.origin)->second;
+  const bool newest = message.number > origin.newest;
   if (!Count(origin, message.number)) return std::unexpected(ReplicaDrop::kOld);
-  origin.heard = now;
-  origin.minor = message.minor;
-  if (std::exchange(origin.rival, false)) ++conflicts_;
+  // One that was overtaken says nothing about now: it may have been held back.
+  if (newest) NoteLife(origin, message, now);
   if (const auto* const challenge = std::get_if<Challenge>(&message.content)) {
     if (challenge->to == self_.id && challenge->incarnation == self_.incarnation) {
       send_(message.origin, Proof{.to = message.origin, .nonce = challenge->nonce});
     }
     return Opened{};
   }
-  if (std::holds_alternative<Proof>(message.content)) return Opened{};
+  if (const auto* const proof = std::get_if<Proof>(&message.content)) {
+    if (proof->to == self_.id && proof->nonce == origin.nonce) origin.proven = now;
+    return Opened{};
+  }
   if (IsGoodbye(message)) {
     Forget(message.origin, now);
     return Opened{};
   }
   return Opened{.own = false, .message = std::move(message)};
+}
+
+void OriginGate::NoteLife(Origin& origin, const ReplicaMessage& message, TimePoint now) {
+  origin.heard = now;
+  origin.minor = message.minor;
+  if (std::exchange(origin.rival, false)) ++conflicts_;
+  if (now - origin.proven < kProofHolds || now - origin.asked < kChallengeEvery) return;
+  // The nonce stays until its proof has come, however long the way is.
+  if (origin.asked <= origin.proven) origin.nonce = random_.Next();
+  origin.asked = now;
+  send_(message.origin, Challenge{message.origin, message.incarnation, origin.nonce});
 }
 
 // A message of a process that has not proven itself.
@@ -117,6 +131,10 @@ bool OriginGate::MayProve(TimePoint now) {
 void OriginGate::Ask(const ReplicaMessage& message, TimePoint now) {
   Process process(message.origin, message.incarnation);
   auto found = strangers_.find(process);
+  if (found != strangers_.end() && now - found->second.first >= kChallengeHeld) {
+    strangers_.erase(found);
+    found = strangers_.end();
+  }
   if (found != strangers_.end() && now - found->second.asked < kChallengeEvery) return;
   if (found == strangers_.end()) found = Remember(std::move(process), now);
   if (found == strangers_.end()) return;
@@ -140,6 +158,8 @@ OriginGate::Strangers::iterator OriginGate::Remember(Process process, TimePoint 
 void OriginGate::TakeProof(const ReplicaMessage& message, const Proof& proof, TimePoint now) {
   const auto found = strangers_.find({message.origin, message.incarnation});
   if (found == strangers_.end() || found->second.nonce != proof.nonce) return;
+  // A proof that was held back on the way tells of then, not of now.
+  if (now - found->second.first >= kChallengeHeld) return;
   if (message.origin == self_.id) {
     ++conflicts_;
     return Refuse(found->second, now);
@@ -156,14 +176,16 @@ void OriginGate::TakeProof(const ReplicaMessage& message, const Proof& proof, Ti
 
 // Its next proof is another one, and is not asked for at once.
 void OriginGate::Refuse(Stranger& stranger, TimePoint now) {
-  stranger.nonce = random_.Next();
-  stranger.asked = now;
+  stranger = {.nonce = random_.Next(), .first = now, .asked = now};
 }
 
 void OriginGate::Admit(const ReplicaMessage& message, TimePoint now) {
   Origin& origin = origins_[message.origin];
   origin.incarnation = message.incarnation;
   origin.heard = now;
+  origin.proven = now;
+  origin.asked = now;
+  origin.nonce = random_.Next();
   origin.minor = message.minor;
   // Messages before the proof may have been kept by a third party.
   origin.newest = message.number;
@@ -197,7 +219,9 @@ bool OriginGate::Count(Origin& origin, uint64_t number) {
 void OriginGate::Expire(TimePoint now, Duration timeout) {
   std::vector<std::string> silent;
   for (const auto& [name, origin] : origins_) {
-    if (now - origin.heard > timeout) silent.push_back(name);
+    if (now - origin.heard > timeout || now - origin.proven > 2 * kProofHolds) {
+      silent.push_back(name);
+    }
   }
   for (const std::string& name : silent) Forget(name, now);
   std::erase_if(strangers_,

@@ -5,9 +5,13 @@
 //
 //   another process   A message of an incarnation that is not known is not believed. The origin is
 //                     challenged with a number that was never used before, and believed from its
-//                     proof on. Numbers before the proof's do not count.
+//                     proof on, if that comes within kChallengeHeld. Messages before the proof do
+//                     not count.
 //   the same process  Numbers increase. Of the last kWindow ones it is known which have come, so
 //                     that messages may overtake each other; older ones are dropped.
+//                     Who can hold messages back on the way could let them in one by one, and keep
+//                     a dead origin's last state: so a proof holds for 2 kProofHolds, and is asked
+//                     for again after kProofHolds.
 //   one name, two     The process that has a name keeps it while it is heard: another one that
 //   processes         proves itself gets the name when the first was silent for kHolds, or has
 //                     said goodbye. So two living processes of one id do not push each other out
@@ -74,6 +78,7 @@ class OriginGate {
   static constexpr Duration kChallengeEvery = std::chrono::milliseconds(500);
   static constexpr Duration kChallengeHeld = std::chrono::seconds(4);
   static constexpr Duration kHolds = std::chrono::seconds(2);
+  static constexpr Duration kProofHolds = std::chrono::seconds(30);
 
   // `send` sends a content of our own to one replica. `seal` is null in an open group. `seed` must
   // be another one for each process, or old proofs would count again.
@@ -93,7 +98,10 @@ class OriginGate {
   struct Origin {
     uint64_t incarnation = 0;
     uint64_t newest = 0;  // number
-    TimePoint heard{};
+    TimePoint heard{};    // the newest
+    TimePoint proven{};
+    TimePoint asked{};   // for a proof
+    uint64_t nonce = 0;  // of that
     uint32_t minor = 0;
     bool rival = false;  // another process has proven itself in its name since it was heard
     std::bitset<kWindow> seen;
@@ -107,7 +115,8 @@ class OriginGate {
     come_ = std::move(come);
     gone_ = std::move(gone);
   }
-  // An origin that was not heard for longer than `timeout` is forgotten.
+  // An origin that was not heard for longer than `timeout` is forgotten, and one that does not
+  // prove itself again.
   void Expire(TimePoint now, Duration timeout);
 
   // The number of our last message.
@@ -128,6 +137,7 @@ class OriginGate {
 
   std::expected<Opened, ReplicaDrop> Sort(ReplicaMessage message, TimePoint now);
   std::expected<Opened, ReplicaDrop> Meet(const ReplicaMessage& message, TimePoint now);
+  void NoteLife(Origin& origin, const ReplicaMessage& message, TimePoint now);
   bool Known(const ReplicaMessage& message) const;
   bool MayProve(TimePoint now);
   void Ask(const ReplicaMessage& message, TimePoint now);

@@ -302,6 +302,23 @@ TEST_F(OriginGateTest, AChallengeIsRepeatedAndItsFirstAnswerCounts) {
   EXPECT_EQ(b_.changes, Changes{"+a"});
 }
 
+TEST_F(OriginGateTest, AProofThatWasHeldBackIsNone) {
+  const std::string kept = a_.Say(Here());
+  EXPECT_EQ(Open(b_, kept), "unproven");
+  Open(a_, b_.Next());
+  const std::string proof = a_.Next();
+  // The challenge is repeated as long as its messages come.
+  for (int i = 0; i < 10; ++i) {
+    now_ += seconds(1);
+    EXPECT_EQ(Open(b_, kept), "unproven");
+    b_.gate.Expire(now_, kTimeout);
+    if (i >= 3) {
+      EXPECT_EQ(Open(b_, proof), "-");
+    }
+  }
+  EXPECT_TRUE(b_.changes.empty());
+}
+
 TEST_F(OriginGateTest, AProofForAnotherReplicaOrAnotherChallengeIsNone) {
   EXPECT_EQ(Open(b_, a_.Say(Here())), "unproven");
   const auto challenge = std::get<Challenge>(b_.contents.back());
@@ -345,6 +362,51 @@ TEST_F(OriginGateTest, OldChallengesAreAnsweredAFewTimesOnly) {
   now_ += seconds(1);
   b_.answers.clear();
   Prove(b_, a_);
+}
+
+TEST_F(OriginGateTest, AMessageThatWasOvertakenIsNoSignOfLife) {
+  Prove(a_, b_);
+  std::vector<std::string> held;
+  for (int i = 0; i < 10; ++i) held.push_back(a_.Say(Here()));
+  EXPECT_EQ(Open(b_, a_.Say(Here())), "");
+  for (const std::string& message : held) {
+    now_ += seconds(1);
+    Open(b_, message);
+    b_.gate.Expire(now_, kTimeout);
+  }
+  EXPECT_EQ(b_.changes, (Changes{"+a", "-a"}));
+}
+
+TEST_F(OriginGateTest, MessagesThatWereHeldBackKeepADeadOriginForAWhileOnly) {
+  Prove(a_, b_);
+  std::vector<std::string> held;
+  for (int i = 0; i < 100; ++i) held.push_back(a_.Say(Here()));
+  const TimePoint died = now_;
+  for (const std::string& message : held) {
+    now_ += seconds(1);
+    Open(b_, message);
+    b_.gate.Expire(now_, kTimeout);
+    if (!b_.gate.origins().contains("a")) break;
+  }
+  EXPECT_FALSE(b_.gate.origins().contains("a"));
+  EXPECT_LE(now_ - died, 2 * OriginGate::kProofHolds + seconds(1));
+}
+
+TEST_F(OriginGateTest, ALivingOriginProvesItselfNowAndThen) {
+  Prove(a_, b_);
+  b_.contents.clear();
+  for (int i = 0; i < 300; ++i) {
+    now_ += seconds(1);
+    EXPECT_EQ(Open(b_, a_.Say(Here())), "");
+    // Most answers are lost.
+    while (!b_.answers.empty()) Open(a_, b_.Next());
+    if (i % 5 != 0) a_.answers.clear();
+    while (!a_.answers.empty()) Open(b_, a_.Next());
+    b_.gate.Expire(now_, kTimeout);
+  }
+  EXPECT_EQ(b_.changes, Changes{"+a"});
+  EXPECT_GE(b_.Challenges(), 9u);
+  EXPECT_LE(b_.Challenges(), 60u);
 }
 
 TEST_F(OriginGateTest, AKnownAskerIsAlwaysAnsweredButOnlyOnce) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,12 @@ constexpr Duration kConverged =
     (kSimulatedTimeout + 2 * ReplicaGroup::kPresence + 4 * kLongestWay + 2 * kSimulatedTick) * 102 /
     100;
 
+// After its last message has come.
+constexpr Duration kForgotten = (kSimulatedTimeout + kSimulatedTick) * 101 / 100 + kLongestWay;
+
+// What was held back for longer must not count.
+constexpr Duration kHeldBack = OriginGate::kChallengeHeld + kLongestWay;
+
 // When, in the time of the simulation.
 using SimulatedTime = Duration;
 
@@ -65,13 +72,16 @@ class SimulatedWire {
       char& byte = message[random_.Below(message.size())];
       byte = static_cast<char>(byte ^ (1 << random_.Below(8)));
     }
-    if (random_.Unit() < weather.kept && kept_.size() < 200) kept_.push_back(message);
+    if (random_.Unit() < weather.kept && kept_.size() < 1000) kept_.emplace_back(now, message);
     if (random_.Unit() < weather.twice) Launch(to, message, now);
     Launch(to, std::move(message), now);
   }
-  // Somebody who has no key sends what was kept.
+  // Somebody who has no key sends what was kept. What was lost and is sent in time is a message
+  // like others; only later it must not count.
   void SendKept(size_t to, SimulatedTime now) {
-    if (!kept_.empty()) Launch(to, kept_[random_.Below(kept_.size())], now);
+    if (kept_.empty()) return;
+    const auto& [since, message] = kept_[random_.Below(kept_.size())];
+    if (now - since > kHeldBack) Launch(to, message, now);
   }
   // The next one that has arrived by now: where, and what.
   std::optional<std::pair<size_t, std::string>> Next(SimulatedTime now) {
@@ -93,7 +103,7 @@ class SimulatedWire {
 
   Random random_;
   std::multimap<SimulatedTime, std::pair<size_t, std::string>> flying_;
-  std::vector<std::string> kept_;
+  std::vector<std::pair<SimulatedTime, std::string>> kept_;
 };
 
 class SimulatedCarrier final : public Carrier {
@@ -117,6 +127,27 @@ class SimulatedCarrier final : public Carrier {
   const Put put_;
 };
 
+// Hears what the other guests hear, and expects that no message counts twice.
+class SimulatedWitness final : public ReplicaGuest {
+ public:
+  void Heard(const ReplicaMessage& message, TimePoint /*now*/) override {
+    EXPECT_TRUE(present_.contains(message.origin));
+    EXPECT_TRUE(heard_.emplace(message.incarnation, message.number).second)
+        << "message " << message.number << " of " << message.origin << " counts twice";
+  }
+  void Tick(TimePoint /*now*/) override {}
+  void Joined(const std::string& origin, TimePoint /*now*/) override {
+    EXPECT_TRUE(present_.insert(origin).second);
+  }
+  void Left(const std::string& origin, TimePoint /*now*/) override {
+    EXPECT_EQ(present_.erase(origin), 1u);
+  }
+
+ private:
+  std::set<std::string> present_;
+  std::set<std::pair<uint64_t, uint64_t>> heard_;  // incarnation and number
+};
+
 // One process with its own fleet, requests and clock.
 class SimulatedReplica {
  public:
@@ -136,6 +167,7 @@ class SimulatedReplica {
       workers_.push_back(worker);
     }
     group_.Invite(exchange_);
+    group_.Invite(witness_);
   }
   ~SimulatedReplica() {
     for (size_t worker = 0; worker < kWorkers; ++worker) {
@@ -217,6 +249,7 @@ class SimulatedReplica {
   SimulatedCarrier carrier_;
   ReplicaGroup group_;
   LoadExchange exchange_;
+  SimulatedWitness witness_;
 };
 
 class Simulation {
@@ -233,14 +266,15 @@ class Simulation {
     wire_.weather = {.loss = random_.Unit() * 0.3,
                      .twice = random_.Unit() * 0.2,
                      .changed = random_.Unit() * 0.02,
-                     .kept = 0.01,
+                     .kept = 0.05,
                      .shortest = milliseconds(1),
-                     .longest = milliseconds(2) + milliseconds(random_.Below(300))};
-    for (int tick = 0; tick < 240; ++tick) {
+                     .longest = milliseconds(2 + random_.Below(298))};
+    for (int tick = 0; tick < 400; ++tick) {
       if (random_.Below(30) == 0) Fault();
-      if (random_.Below(3) == 0) wire_.SendKept(AnyPlace(), now_);
+      wire_.SendKept(AnyPlace(), now_);
       Step(true);
       if (tick % 8 == 0) ExpectNothingTwice();
+      ExpectNoneOfTheDead();
     }
     EndFaults();
     Pass(kConverged);
@@ -269,8 +303,13 @@ class Simulation {
         wire_.Put(place, other, bytes, now_);
       }
     };
+    const uint64_t incarnation = random_.Next();
+    incarnation_of_[place] = incarnation;
     living_[place] =
-        std::make_unique<SimulatedReplica>(NameOf(name), random_.Next(), seal_, random_, put);
+        std::make_unique<SimulatedReplica>(NameOf(name), incarnation, seal_, random_, put);
+  }
+  void End(size_t place) {
+    if (living_.erase(place) > 0) ended_[incarnation_of_[place]] = now_;
   }
   size_t AnyPlace() {
     if (living_.empty()) return 0;
@@ -284,12 +323,11 @@ class Simulation {
   void Fault() {
     switch (random_.Below(6)) {
       case 0:  // it dies
-        living_.erase(AnyPlace());
-        return;
+        return End(AnyPlace());
       case 1:  // it leaves
         if (const auto found = living_.find(AnyPlace()); found != living_.end()) {
           found->second->Goodbye();
-          living_.erase(found);
+          End(found->first);
         }
         return;
       case 2:  // it starts, or another one of its name
@@ -297,7 +335,7 @@ class Simulation {
       case 3:  // it starts again at once
         if (const auto found = living_.find(AnyPlace()); found != living_.end()) {
           const size_t name = name_of_[found->first];
-          living_.erase(found);
+          End(found->first);
           Start(name);
         }
         return;
@@ -312,11 +350,12 @@ class Simulation {
   void EndFaults() {
     for (auto& [place, part] : wire_.part_of) part = 0;
     wire_.weather = {};
-    std::map<size_t, size_t> one;
-    for (const auto& [place, replica] : living_) one.emplace(name_of_[place], place);
-    std::erase_if(living_, [&](const auto& entry) {
-      return one.at(name_of_.at(entry.first)) != entry.first;
-    });
+    std::set<size_t> names;
+    std::vector<size_t> further;
+    for (const auto& [place, replica] : living_) {
+      if (!names.insert(name_of_[place]).second) further.push_back(place);
+    }
+    for (const size_t place : further) End(place);
     for (size_t name = 0; name < 2; ++name) {
       if (!Lives(name)) Start(name);
     }
@@ -346,6 +385,16 @@ class Simulation {
       for (size_t worker = 0; worker < kWorkers; ++worker) {
         const uint32_t own = replica->Placed(worker).requests;
         EXPECT_LE(replica->View(worker, now_).requests, own + peers * kMostOpen);
+      }
+    }
+  }
+  // Also while somebody sends their messages again.
+  void ExpectNoneOfTheDead() {
+    for (const auto& [place, replica] : living_) {
+      for (const auto& [id, peer] : replica->group().peers()) {
+        const auto ended = ended_.find(peer.incarnation);
+        if (ended == ended_.end()) continue;
+        EXPECT_LE(now_ - ended->second, kForgotten) << id;
       }
     }
   }
@@ -396,7 +445,9 @@ class Simulation {
   const bool alone_;  // the carrier can reach one replica alone
   SimulatedTime now_{};
   size_t places_ = 0;
-  std::map<size_t, size_t> name_of_;  // by place
+  std::map<size_t, size_t> name_of_;           // by place
+  std::map<size_t, uint64_t> incarnation_of_;  // by place
+  std::map<uint64_t, SimulatedTime> ended_;    // by incarnation
   std::map<size_t, std::unique_ptr<SimulatedReplica>> living_;
 };
 

@@ -41,10 +41,12 @@ Result<std::unique_ptr<Replicas>> Replicas::Create(ReplicasOptions options, cons
       std::make_unique<ReplicaGroup>(std::move(group), replicas->seal_.get(), *replicas->carrier_,
                                      [self = replicas.get()] { return self->Describe(); });
   ReplicaGroup& voice = *replicas->group_;
-  replicas->loads_ = std::make_unique<LoadExchange>(world.fleet, world.speed, voice);
+  replicas->loads_ = std::make_unique<LoadExchange>(world.fleet, world.speed, voice, world.relief);
   replicas->prompts_ = std::make_unique<PromptExchange>(world.sent, voice);
+  replicas->sessions_ = std::make_unique<SessionExchange>(world.sessions, world.pins, voice);
   voice.Invite(*replicas->loads_);
   voice.Invite(*replicas->prompts_);
+  voice.Invite(*replicas->sessions_);
   return replicas;
 }
 
@@ -92,7 +94,6 @@ Task<void> Replicas::Run() {
   TimePoint next_view{};
   for (;;) {
     group_->Tick(loop_.now());
-    if (loads_->TakeChange()) world_.relief();
     if (loop_.now() >= next_view) {
       next_view = loop_.now() + kViewEvery;
       ShowView(loop_.now());

@@ -26,6 +26,7 @@
 #include "router/replicas/replica_group.h"
 #include "router/replicas/replica_spec.h"
 #include "router/replicas/replica_view.h"
+#include "router/replicas/session_exchange.h"
 #include "router/routing/response_pins.h"
 #include "router/routing/sent_prompts.h"
 #include "router/routing/session_affinity.h"
@@ -58,7 +59,7 @@ class Replicas {
     SentPrompts& sent;
     SessionAffinity& sessions;
     ResponsePins& pins;
-    std::function<void()> relief;  // called after the others' load has changed
+    std::function<void()> relief;  // called after the others' load has become less
     // Called a few times per second with those that are heard. Only in a group with a key.
     std::function<void(const ReplicaPeers& peers)> show_peers;
   };
@@ -95,6 +96,7 @@ class Replicas {
   std::unique_ptr<ReplicaGroup> group_;
   std::unique_ptr<LoadExchange> loads_;
   std::unique_ptr<PromptExchange> prompts_;
+  std::unique_ptr<SessionExchange> sessions_;
   ReplicaBoard board_;
   bool up_ = false;  // at the last view
   TimePoint since_{};

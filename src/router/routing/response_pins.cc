@@ -2,74 +2,84 @@
 
 #include <xxhash.h>
 
-#include <iterator>
+#include <algorithm>
 
 namespace fathom {
+namespace {
+
+// Before every use: nothing has expired.
+constexpr TimePoint kWhenever{};
+
+}  // namespace
 
 uint64_t ResponsePins::KeyOf(std::string_view id) const {
   return XXH3_64bits_withSeed(id.data(), id.size(), secret_);
 }
 
-void ResponsePins::DropOldest(Shard& shard) {
-  shard.by_key.erase(shard.by_age.front().key);
-  shard.by_age.pop_front();
-}
-
-ResponsePins::Entry* ResponsePins::Use(Shard& shard, uint64_t key, TimePoint now) {
-  while (!shard.by_age.empty() && now - shard.by_age.front().last_used >= kTtl) DropOldest(shard);
-  const auto found = shard.by_key.find(key);
-  if (found == shard.by_key.end()) return nullptr;
-  shard.by_age.splice(shard.by_age.end(), shard.by_age, found->second);
-  found->second->last_used = now;
-  return &*found->second;
+void ResponsePins::Use(uint64_t key, Pins::Slot& slot, TimePoint now) {
+  slot.last_used = std::max(slot.last_used, now);
+  if (now - slot.value.told < kTtl / kRetell) return;
+  slot.value.told = now;
+  news_.Add({key, slot.value.pin, now});
 }
 
 std::optional<ResponsePins::Pin> ResponsePins::Find(std::string_view id, TimePoint now) {
   if (id.size() > kLongestId) return std::nullopt;
   const uint64_t key = KeyOf(id);
-  Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
-  const Entry* const entry = Use(shard, key, now);
-  return entry != nullptr ? std::optional(entry->pin) : std::nullopt;
+  std::optional<Pin> pin;
+  pins_.Change(key, now, [&](std::optional<Pins::Slot>& slot) {
+    if (!slot) return;
+    Use(key, *slot, now);
+    pin = slot->value.pin;
+  });
+  return pin;
 }
 
 void ResponsePins::Remember(std::string_view id, WorkerId worker, TimePoint now) {
   if (id.empty() || id.size() > kLongestId) return;
   const uint64_t key = KeyOf(id);
-  Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
-  if (Use(shard, key, now) != nullptr) return;
-  if (shard.by_key.size() >= kMostResponses / kShards) DropOldest(shard);
-  shard.by_age.push_back({key, {worker}, now});
-  shard.by_key.emplace(key, std::prev(shard.by_age.end()));
+  pins_.Change(key, now, [&](std::optional<Pins::Slot>& slot) {
+    if (slot) return Use(key, *slot, now);
+    slot = {.value = {.pin = {worker}, .told = now}, .last_used = now};
+    news_.Add({key, slot->value.pin, now});
+  });
 }
 
 void ResponsePins::SetContext(std::string_view id, const Pin& pin) {
   const uint64_t key = KeyOf(id);
-  Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
-  const auto found = shard.by_key.find(key);
-  if (found == shard.by_key.end() || found->second->pin.worker != pin.worker) return;
-  found->second->pin = pin;
+  pins_.Change(key, kWhenever, [&](std::optional<Pins::Slot>& slot) {
+    if (!slot || slot->value.pin.worker != pin.worker) return;
+    slot->value.pin = pin;
+    news_.Add({key, pin, slot->last_used});
+  });
 }
 
 void ResponsePins::Forget(std::string_view id, WorkerId worker) {
-  const uint64_t key = KeyOf(id);
-  Shard& shard = ShardOf(key);
-  const std::lock_guard lock(shard.mutex);
-  const auto found = shard.by_key.find(key);
-  if (found == shard.by_key.end() || found->second->pin.worker != worker) return;
-  shard.by_age.erase(found->second);
-  shard.by_key.erase(found);
+  pins_.Change(KeyOf(id), kWhenever, [&](std::optional<Pins::Slot>& slot) {
+    if (slot && slot->value.pin.worker == worker) slot.reset();
+  });
 }
 
-size_t ResponsePins::size() const {
-  size_t total = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
-    total += shard.by_key.size();
-  }
-  return total;
+void ResponsePins::Learn(const Told& told, TimePoint now) {
+  if (now - told.last_used >= kTtl) return;
+  pins_.Change(told.response, now, [&](std::optional<Pins::Slot>& slot) {
+    if (!slot) {
+      slot = {.value = {.pin = told.pin, .told = now}, .last_used = told.last_used};
+      return;
+    }
+    Kept& kept = slot->value;
+    if (kept.pin.worker != told.pin.worker) return;
+    kept.told = now;
+    slot->last_used = std::max(slot->last_used, told.last_used);
+    // A conversation is known or not; a late message must not make it unknown again.
+    if (told.pin.tokens >= kept.pin.tokens) kept.pin = told.pin;
+  });
+}
+
+void ResponsePins::Continue(Walk& walk, std::vector<Told>& into, size_t most) const {
+  pins_.Continue(walk, most, [&](uint64_t key, const Kept& kept, TimePoint last_used) {
+    into.push_back({key, kept.pin, last_used});
+  });
 }
 
 }  // namespace fathom

@@ -344,10 +344,13 @@ TEST_F(SentPromptsTest, DropsTheOldestNewsThatNobodyTakes) {
   sent_.TakeNews(news);
   EXPECT_EQ(news.size(), 1024u);
   EXPECT_EQ(news.back().rank, kTwo);
+  Random random(1);
   size_t marks = 0;
-  std::vector<SentPrompts::Sending> many(SentPrompts::kMostNewsMarks / 100);
-  for (size_t i = 0; i < many.size(); ++i) {
-    sent_.Begin(many[i], kOne, Marks(100'000, static_cast<TokenId>(i)), now_);
+  std::vector<PromptMark> any(100);
+  std::deque<SentPrompts::Sending> many(SentPrompts::kMostNewsMarks / 80);
+  for (SentPrompts::Sending& sending : many) {
+    for (PromptMark& mark : any) mark = {.key = random.Next(), .tokens = 64};
+    sent_.Begin(sending, kOne, any, now_);
   }
   news.clear();
   sent_.TakeNews(news);

@@ -7,6 +7,9 @@
 //   is
 //           believed to be cached where it was sent, if the new one begins with it.
 //
+// Hints stay with the replica that made them: they only decide ties, and what they say of a prompt
+// the others hear as a prompt that was just sent.
+//
 // Threads  Any; sharded mutexes, only for requests with a hint.
 // Memory   At most kMost hints, each until it has been idle for the TTL. The hint's own value is
 // not
