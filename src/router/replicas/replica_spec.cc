@@ -12,7 +12,9 @@ namespace fathom {
 namespace {
 
 constexpr std::string_view kForms =
-    "nats://HOST:PORT, tls://HOST:PORT (NATS with TLS), zmq://HOST:PORT,... or dns+zmq://NAME:PORT";
+    "nats://HOST:PORT, tls://HOST:PORT (NATS with TLS), zmq://HOST:PORT,..., dns+zmq://NAME:PORT "
+    "or "
+    "k8s+zmq://NAMESPACE/SERVICE:PORT";
 constexpr uint16_t kNatsPort = 4222;
 
 struct SpecPart {
@@ -112,20 +114,46 @@ Result<ReplicaSpec> ParseNats(const std::vector<SpecPart>& parts) {
 
 // --- directly --------------------------------------------------------------------------------
 
+std::optional<MeshFinding> FindingOf(std::string_view scheme) {
+  if (scheme == "zmq") return MeshFinding::kListed;
+  if (scheme == "dns+zmq") return MeshFinding::kDns;
+  if (scheme == "k8s+zmq") return MeshFinding::kKubernetes;
+  return std::nullopt;
+}
+
+Result<MeshPlace> ServiceOf(std::string_view text) {
+  const size_t slash = text.find('/');
+  const std::string ns(text.substr(0, slash));
+  const auto service = slash == std::string_view::npos ? Fail(Blame::kCaller, "no Service")
+                                                       : PlaceOf(text.substr(slash + 1), 0);
+  if (!service || !IsHostName(ns) || !IsHostName(service->first)) {
+    return Fail(
+        Blame::kCaller,
+        "'k8s+zmq://{}' is not k8s+zmq://NAMESPACE/SERVICE:PORT with a port from 1 to 65535", text);
+  }
+  return MeshPlace{service->first, service->second, MeshFinding::kKubernetes, ns};
+}
+
+Result<MeshPlace> MeshPlaceOf(std::string_view text, MeshFinding finding) {
+  if (finding == MeshFinding::kKubernetes) return ServiceOf(text);
+  TRY(const auto found, PlaceOf(text, 0));
+  if (finding == MeshFinding::kDns && Address::Numeric(found.first, 0)) {
+    return Fail(Blame::kCaller, "'dns+zmq://{}' has an address, not a name; write zmq://{}", text,
+                text);
+  }
+  return MeshPlace{found.first, found.second, finding};
+}
+
 Result<ReplicaSpec> ParseMesh(const std::vector<SpecPart>& parts) {
   MeshReplicas mesh;
   for (const SpecPart& part : parts) {
-    const bool dns = part.scheme == "dns+zmq";
-    if (!dns && part.scheme != "zmq") {
+    const auto finding = FindingOf(part.scheme);
+    if (!finding) {
       return Fail(Blame::kCaller, "'{}://' beside zmq://; write one kind of address: {}",
                   part.scheme, kForms);
     }
-    TRY(const auto found, PlaceOf(part.rest, 0));
-    if (dns && Address::Numeric(found.first, 0)) {
-      return Fail(Blame::kCaller, "'dns+zmq://{}' has an address, not a name; write zmq://{}",
-                  part.rest, part.rest);
-    }
-    mesh.places.push_back({found.first, found.second, dns});
+    TRY(MeshPlace place, MeshPlaceOf(part.rest, *finding));
+    mesh.places.push_back(std::move(place));
   }
   return mesh;
 }
@@ -134,13 +162,16 @@ Result<ReplicaSpec> ParseSpec(std::string_view text) {
   TRY(const std::vector<SpecPart> parts, PartsOf(text));
   const std::string_view scheme = parts.front().scheme;
   if (scheme == "nats" || scheme == "tls") return ParseNats(parts);
-  if (scheme == "zmq" || scheme == "dns+zmq") return ParseMesh(parts);
+  if (FindingOf(scheme)) return ParseMesh(parts);
   return Fail(Blame::kCaller, "'{}://' is not known; write {}", scheme, kForms);
 }
 
 }  // namespace
 
-std::string MeshPlace::ToString() const { return fmt::format("{}:{}", InBrackets(host), port); }
+std::string MeshPlace::ToString() const {
+  return fmt::format("{}{}{}:{}", network_namespace, network_namespace.empty() ? "" : "/",
+                     InBrackets(host), port);
+}
 
 // A password with a comma or an '@' is cut anywhere, so a text with credentials is not repeated.
 Result<ReplicaSpec> ParseReplicaSpec(std::string_view text) {

@@ -47,7 +47,10 @@ TEST(ReplicaSpec, ReadsReplicasThatAreReachedDirectly) {
   EXPECT_EQ(Mesh("zmq://a:7000,b:7001, zmq://[::1]:7002"),
             (std::vector<MeshPlace>{{"a", 7000}, {"b", 7001}, {"::1", 7002}}));
   EXPECT_EQ(Mesh("dns+zmq://fathom-peers:7000"),
-            (std::vector<MeshPlace>{{"fathom-peers", 7000, true}}));
+            (std::vector<MeshPlace>{{"fathom-peers", 7000, MeshFinding::kDns}}));
+  EXPECT_EQ(Mesh("k8s+zmq://ml/fathom-peers:7000"),
+            (std::vector<MeshPlace>{{"fathom-peers", 7000, MeshFinding::kKubernetes, "ml"}}));
+  EXPECT_EQ(Mesh("k8s+zmq://ml/fathom-peers:7000")[0].ToString(), "ml/fathom-peers:7000");
   EXPECT_EQ(Mesh("zmq://[::1]:7002")[0].ToString(), "[::1]:7002");
 }
 
@@ -60,6 +63,10 @@ TEST(ReplicaSpec, NamesWhatIsWrongAndTheForm) {
   EXPECT_THAT(Complaint("zmq://:7000"), HasSubstr("':7000'"));
   EXPECT_THAT(Complaint("zmq://a b:1"), HasSubstr("'a'"));
   EXPECT_THAT(Complaint("dns+zmq://10.0.0.1:7000"), HasSubstr("write zmq://10.0.0.1:7000"));
+  for (const char* const text : {"k8s+zmq://fathom-peers:7000", "k8s+zmq://ml/fathom-peers",
+                                 "k8s+zmq:///a:1", "k8s+zmq://ml/a,b=c:1", "k8s+zmq://m l/a:1"}) {
+    EXPECT_THAT(Complaint(text), HasSubstr("k8s+zmq://NAMESPACE/SERVICE:PORT"));
+  }
   EXPECT_THAT(Complaint("zmq://a:1,nats://b:2"), HasSubstr("one kind"));
   EXPECT_THAT(Complaint("nats://a:1,zmq://b:2"), HasSubstr("one kind"));
   EXPECT_THAT(Complaint("nats://a:99999"), HasSubstr("'a:99999'"));

@@ -12,6 +12,7 @@
 #include "io/net/address_range.h"
 #include "io/net/wakeable_wait.h"
 #include "io/zmtp/zmtp_listener.h"
+#include "router/replicas/kube_peers.h"
 #include "router/replicas/mesh_link.h"
 
 namespace fathom {
@@ -65,14 +66,20 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
     on_message_ = std::move(on_message);
     Spawn(Accept(shared_from_this()));
     for (const MeshPlace& place : options_.replicas.places) {
-      if (place.all_addresses) {
-        names_.push_back({.place = place});
-      } else {
+      if (place.finding == MeshFinding::kListed) {
         listed_.insert(place.ToString());
+      } else {
+        names_.push_back({.place = place});
       }
     }
     SetLinks();
-    for (Name& name : names_) Spawn(Follow(shared_from_this(), name));
+    for (Name& name : names_) {
+      if (name.place.finding == MeshFinding::kDns) {
+        Spawn(Follow(shared_from_this(), name));
+      } else {
+        FollowService(name);
+      }
+    }
     Spawn(Watch(shared_from_this()));
   }
 
@@ -81,6 +88,7 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
     listener_->Stop();
     for (const auto& [place, link] : links_) link->way->Stop();
     for (WakeableWait* const pause : pauses_) pause->Wake();
+    services_.clear();
   }
 
   bool Publish(std::string_view message) {
@@ -123,7 +131,7 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
         AddProblem(place, link->way->problem(), status.problem);
       }
     }
-    for (const Name& name : names_) AddProblem(name.place.host, name.problem, status.problem);
+    for (const Name& name : names_) AddProblem(name.place.ToString(), name.problem, status.problem);
     status.up = reached > 0 || (others == 0 && status.problem.empty());
     return status;
   }
@@ -240,20 +248,34 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
   }
 
   void Answered(Name& name, const NetResult<NameAnswer>& answer) {
-    name.problem = answer ? "" : answer.error().what;
-    if (!answer) {
-      if (!std::exchange(name.logged, true)) {
-        log_.Warn("DNS lookup failed for the replicas' name; keeping the current replicas",
-                  {{"name", name.place.host}, {"problem", name.problem}});
-      }
-      return;
-    }
-    if (std::exchange(name.logged, false)) {
-      log_.Info("DNS lookup of the replicas' name works again", {{"name", name.place.host}});
-    }
+    if (!answer) return Failed(name, answer.error().what);
     std::set<std::string> addresses;
     for (const Address& address : answer->addresses) addresses.insert(address.ToString());
     if (!answer->complete) addresses.insert(name.addresses.begin(), name.addresses.end());
+    Found(name, std::move(addresses));
+  }
+
+  void FollowService(Name& name) {
+    const MeshPlace& place = name.place;
+    services_.push_back(std::make_unique<KubePeers>(
+        loop_, *options_.kube, place.network_namespace, place.host, place.port,
+        [this, &name](std::set<std::string> found) { Found(name, std::move(found)); },
+        [this, &name](const std::string& problem) { Failed(name, problem); }));
+    services_.back()->Start();
+  }
+
+  void Failed(Name& name, const std::string& problem) {
+    name.problem = problem;
+    if (std::exchange(name.logged, true)) return;
+    log_.Warn("Lookup of the replicas failed; keeping those that are known",
+              {{"name", name.place.ToString()}, {"problem", problem}});
+  }
+
+  void Found(Name& name, std::set<std::string> addresses) {
+    name.problem.clear();
+    if (std::exchange(name.logged, false)) {
+      log_.Info("Lookup of the replicas works again", {{"name", name.place.ToString()}});
+    }
     name.addresses = std::move(addresses);
     SetLinks();
   }
@@ -297,7 +319,8 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
   std::unique_ptr<ZmtpListener> listener_;
   OnMessage on_message_;
   std::set<std::string> listed_;
-  std::list<Name> names_;
+  std::list<Name> names_;  // of DNS and Kubernetes
+  std::vector<std::unique_ptr<KubePeers>> services_;
   Links links_;  // by place
   std::vector<WakeableWait*> pauses_;
   RepeatLimit refusals_;
@@ -309,6 +332,12 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
 
 Result<std::unique_ptr<ZmtpMesh>> ZmtpMesh::Create(Loop& loop, Resolver& resolver, Log& log,
                                                    ZmtpMeshOptions options) {
+  for (const MeshPlace& place : options.replicas.places) {
+    if (place.finding == MeshFinding::kKubernetes && options.kube == nullptr) {
+      return Fail(Blame::kCaller, "k8s+zmq://{} needs access to the Kubernetes API",
+                  place.ToString());
+    }
+  }
   auto core = std::make_shared<Core>(loop, resolver, log, std::move(options));
   TRY_VOID(core->Listen());
   return std::unique_ptr<ZmtpMesh>(new ZmtpMesh(std::move(core)));

@@ -1,8 +1,8 @@
 // How do replicas reach each other directly, without NATS?
 //
-// Each one listens, and dials all others: those that are listed, and all addresses that a name has,
-// which is looked up again every few seconds. Messages are ZeroMQ's (ZMTP 3), from a PUB that dials
-// to a SUB that listens.
+// Each one listens, and dials all others: those that are listed, all addresses that a name has,
+// which is looked up again every few seconds, and all endpoints of a Service. Messages are ZeroMQ's
+// (ZMTP 3), from a PUB that dials to a SUB that listens.
 //
 // Ourselves   Our own address among the others is harmless: it is recognised, and nothing is sent.
 // Strangers   Whoever can reach the port may connect and be heard; whether a message is believed is
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/kube/kube_client.h"
 #include "io/net/resolver.h"
 #include "router/replicas/carrier.h"
 #include "router/replicas/replica_message.h"
@@ -35,6 +36,8 @@ struct ZmtpMeshOptions {
   std::string id;      // ours
   std::string listen;  // "HOST:PORT", "*:PORT"
   MeshReplicas replicas;
+  // For replicas behind a Service; on the same loop. Outlives the mesh and what ends after it.
+  KubeClient* kube = nullptr;
   Duration lookup_every = std::chrono::seconds(3);
   Duration most_silence = std::chrono::seconds(30);
   Duration patience = std::chrono::seconds(3);  // before a replica is logged as not reached

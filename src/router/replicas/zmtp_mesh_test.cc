@@ -320,7 +320,7 @@ TEST(ZmtpMesh, FollowsANameWhoseAddressesChange) {
   const auto place = [&](const std::string& host) { return *Address::Numeric(host, port); };
   const ResolverOptions asking{.servers = {dns.address()}};
   MeshReplicas peers;
-  peers.places.push_back({"fathom-peers.test", port, true});
+  peers.places.push_back({"fathom-peers.test", port, MeshFinding::kDns});
 
   MeshNode one("one", place("127.0.0.11"), peers, asking);
   EXPECT_TRUE(Becomes([&] { return !one.status().problem.empty(); }));
