@@ -31,7 +31,7 @@ void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
 }
 
 void AddMessages(const ReplicaView& view, Exposition& out) {
-  const auto add = [&](const MetricFamily& family, std::string_view direction, uint64_t value) {
+  const auto add = [&](const MetricFamily& family, const char* direction, uint64_t value) {
     out.Add(family, {{"direction", direction}}, static_cast<double>(value));
   };
   add(Metric("fathom_replica_messages_total"), "sent", view.counts.sent);
@@ -40,7 +40,7 @@ void AddMessages(const ReplicaView& view, Exposition& out) {
   add(Metric("fathom_replica_bytes_total"), "received", view.counts.received_bytes);
   const MetricFamily& dropped = Metric("fathom_replica_messages_dropped_total");
   for (size_t i = 0; i < kReplicaDrops; ++i) {
-    out.Add(dropped, {{"reason", Name(static_cast<ReplicaDrop>(i))}},
+    out.Add(dropped, {{"reason", std::string(Name(static_cast<ReplicaDrop>(i)))}},
             static_cast<double>(view.counts.dropped[i]));
   }
   out.Add(dropped, {{"reason", "not_sent"}}, static_cast<double>(view.carried.dropped));
