@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "testing/becomes.h"
+#include "testing/log_file.h"
 #include "testing/loop_thread.h"
 #include "testing/nats_server.h"
 
@@ -15,7 +16,7 @@ namespace {
 class NatsNode {
  public:
   NatsNode(const std::string& group, const std::string& id, const NatsServer& server)
-      : carrier_(thread_.loop(), log_, group, id, {.urls = {server.url()}}) {
+      : carrier_(thread_.loop(), log_.log(), group, id, {.urls = {server.url()}}) {
     thread_.Call([&] { carrier_.Start([this](std::string_view) { ++heard_; }); });
   }
   ~NatsNode() {
@@ -34,9 +35,10 @@ class NatsNode {
   }
   bool up() const { return carrier_.status().up; }
   int heard() const { return heard_; }
+  const LogFile& log() const { return log_; }
 
  private:
-  Log log_{-1, LogLevel::kOff};
+  LogFile log_;
   LoopThread thread_;
   NatsCarrier carrier_;
   std::atomic<int> heard_ = 0;
@@ -59,6 +61,18 @@ TEST(NatsCarrier, ReachesAllOrOneOfItsGroup) {
   EXPECT_TRUE(Becomes([&] { return three.heard() == 2; }));
   EXPECT_EQ(one.heard(), 0);
   EXPECT_EQ(other.heard(), 0);
+}
+
+TEST(NatsCarrier, LogsOnceThatReplicasAreNotReachedAndOnceThatTheyAreAgain) {
+  if (!NatsServer::installed()) GTEST_SKIP() << "nats-server is not installed";
+  NatsServer server;
+  NatsNode one("group", "one", server);
+  EXPECT_TRUE(Becomes([&] { return one.log().Count("Replicas are not reached") == 1; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  server.Start();
+  EXPECT_TRUE(Becomes([&] { return one.log().Count("Replicas are reached again") == 1; }));
+  EXPECT_EQ(one.log().Count("Replicas are not reached"), 1u);
+  EXPECT_THAT(one.log().text(), testing::HasSubstr("no NATS server listens there"));
 }
 
 }  // namespace

@@ -48,15 +48,17 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
         self_{options_.id, fmt::format("{:016x}", RandomSecret())} {}
 
   Result<void> Listen() {
+    TRY_VOID(SplitHostPort(options_.listen));
+    const std::string_view any = options_.listen.starts_with(':') ? "*" : "";
     auto listener =
-        ZmtpListener::Bind(loop_, budget_, "tcp://" + options_.listen,
+        ZmtpListener::Bind(loop_, budget_, fmt::format("tcp://{}{}", any, options_.listen),
                            {.most_peers = kMostIncoming,
                             .known = [this](const Address& from) { return Known(from); },
                             .most_strangers = kMostStrangers,
                             .limits = {.frames = 1, .message = kLongestMessage},
                             .properties = self_.Properties()},
                            log_);
-    if (!listener) return std::unexpected(std::move(listener).error());
+    if (!listener) return std::unexpected(std::move(listener).error().In(options_.listen));
     listener_ = *std::move(listener);
     return {};
   }

@@ -34,7 +34,7 @@ namespace fathom {
 
 struct ZmtpMeshOptions {
   std::string id;      // ours
-  std::string listen;  // "HOST:PORT", "*:PORT"
+  std::string listen;  // "HOST:PORT", ":PORT" for all addresses
   MeshReplicas replicas;
   // For replicas behind a Service; on the same loop. Outlives the mesh and what ends after it.
   KubeClient* kube = nullptr;

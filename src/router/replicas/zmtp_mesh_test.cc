@@ -10,6 +10,7 @@
 #include "io/zmtp/zmtp_wire.h"
 #include "testing/becomes.h"
 #include "testing/dns_server.h"
+#include "testing/log_file.h"
 #include "testing/loop_thread.h"
 #include "testing/loopback_pair.h"
 #include "testing/raw_socket.h"
@@ -37,12 +38,13 @@ class MeshNode {
            ResolverOptions resolving = {}, Duration most_silence = seconds(30))
       : resolver_(std::move(resolving)) {
     thread_.Call([&] {
-      auto mesh = ZmtpMesh::Create(thread_.loop(), resolver_, log_,
+      auto mesh = ZmtpMesh::Create(thread_.loop(), resolver_, log_.log(),
                                    {.id = id,
                                     .listen = listen.ToString(),
                                     .replicas = std::move(replicas),
                                     .lookup_every = milliseconds(20),
-                                    .most_silence = most_silence});
+                                    .most_silence = most_silence,
+                                    .patience = milliseconds(0)});
       ASSERT_TRUE(mesh) << mesh.error().what;
       mesh_ = *std::move(mesh);
       mesh_->Start([this](std::string_view bytes) {
@@ -91,13 +93,14 @@ class MeshNode {
     return has;
   }
 
+  const LogFile& log() const { return log_; }
   LoopThread& thread() { return thread_; }
   int heard() const { return heard_; }
   size_t heard_bytes() const { return heard_bytes_; }
   size_t last_size() const { return last_size_; }
 
  private:
-  Log log_{-1, LogLevel::kOff};
+  LogFile log_;
   Resolver resolver_;
   LoopThread thread_;
   std::unique_ptr<ZmtpMesh> mesh_;
@@ -347,6 +350,18 @@ TEST(ZmtpMesh, FollowsANameWhoseAddressesChange) {
   EXPECT_FALSE(two.Has("not for two"));
 }
 
+TEST(ZmtpMesh, LogsOnceThatAReplicaIsNotReachedAndOnceThatItIsAgain) {
+  const std::vector<Address> at = {ClosedPort(), ClosedPort()};
+  MeshNode one("one", at[0], Listed(at));
+  EXPECT_TRUE(Becomes([&] { return one.log().Count("Replica is not reached") == 1; }));
+  EXPECT_THAT(one.log().text(), HasSubstr(at[1].ToString()));
+  std::this_thread::sleep_for(milliseconds(1200));
+  MeshNode two("two", at[1], Listed(at));
+  EXPECT_TRUE(Becomes([&] { return one.log().Count("Replica is reached again") == 1; }));
+  EXPECT_EQ(one.log().Count("Replica is not reached"), 1u);
+  EXPECT_THAT(one.log().text(), HasSubstr("replica=two"));
+}
+
 TEST(ZmtpMesh, SaysThatItsAddressIsTaken) {
   const Address at = ClosedPort();
   MeshNode one("one", at, Listed({at}));
@@ -356,6 +371,11 @@ TEST(ZmtpMesh, SaysThatItsAddressIsTaken) {
   const auto second = ZmtpMesh::Create(loop, resolver, log, {.id = "two", .listen = at.ToString()});
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().what, HasSubstr("in use"));
+  const auto wrong = ZmtpMesh::Create(loop, resolver, log, {.id = "two", .listen = "7000"});
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().what, HasSubstr("'7000' is not HOST:PORT"));
+  const auto anywhere = ZmtpMesh::Create(loop, resolver, log, {.id = "two", .listen = ":0"});
+  EXPECT_TRUE(anywhere) << anywhere.error().what;
 }
 
 }  // namespace
