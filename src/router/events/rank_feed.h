@@ -73,6 +73,7 @@ class RankFeed {
   void Published(TimePoint when);
 
   FeedStatus& status() { return *status_; }
+  const FeedStatus& status() const { return *status_; }
   // Notes the age of a batch by the engine's clock. Returns the part of it that is lag, if the rank
   // is routable.
   std::optional<Duration> Stamped(Duration offset, TimePoint now);
