@@ -13,6 +13,7 @@
 #include "lab/bench/bench_mock.h"
 #include "lab/bench/bench_request.h"
 #include "lab/bench/bench_routing.h"
+#include "lab/bench/bench_snapshot.h"
 #include "lab/bench/bench_tokens.h"
 #include "lab/bench/bench_trace.h"
 #include "lab/bench/bench_trust.h"
@@ -32,6 +33,7 @@ constexpr std::string_view kUsage =
     "       fathom bench index TRACE|--ops FILE [NAME=VALUE]...\n"
     "       fathom bench keys [NAME=VALUE]...\n"
     "       fathom bench request [NAME=VALUE]...\n"
+    "       fathom bench snapshot [NAME=VALUE]...\n"
     "       fathom bench tokens MODEL_FOLDER [NAME=VALUE]...\n"
     "       fathom bench routing TRACE [NAME=VALUE]...\n"
     "       fathom bench cohorts [NAME=VALUE]...\n"
@@ -120,6 +122,7 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "index") return RunBenchIndex(args.subspan(1));
   if (!args.empty() && args[0] == "keys") return RunBenchKeys(args.subspan(1));
   if (!args.empty() && args[0] == "request") return RunBenchRequest(args.subspan(1));
+  if (!args.empty() && args[0] == "snapshot") return RunBenchSnapshot(args.subspan(1));
   if (!args.empty() && args[0] == "tokens") return RunBenchTokens(args.subspan(1));
   if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
   if (!args.empty() && args[0] == "cohorts") return RunBenchCohorts(args.subspan(1));

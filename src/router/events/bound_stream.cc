@@ -115,6 +115,10 @@ Task<void> BoundStream::Handle(const ZmqMessage& message) {
 
 Task<void> BoundStream::Feed(Served& served, const ZmqMessage& message) {
   FollowedRank& rank = served.rank;
+  if (rank.exporting()) {
+    auto waiting = rank.AwaitExport();
+    co_await waiting;
+  }
   if (rank.repairing()) {
     auto joining = rank.Repair();
     co_await joining;
@@ -176,6 +180,19 @@ void BoundStream::Stop() {
   stopped_ = true;
   for (const auto& [key, served] : ranks_) served->rank.Stop();
   listener_->Stop();
+}
+
+std::shared_ptr<FollowedRank> BoundStream::FollowedOf(const RankLabel& rank) {
+  for (const auto& [key, served] : ranks_) {
+    if (served->rank.label() == rank) return {served, &served->rank};
+  }
+  return nullptr;
+}
+
+void BoundStream::ListTellable(std::vector<RankLabel>& ranks) {
+  for (const auto& [key, served] : ranks_) {
+    if (served->rank.tellable()) ranks.push_back(served->rank.label());
+  }
 }
 
 void BoundStream::Tick() {

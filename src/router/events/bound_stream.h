@@ -34,6 +34,8 @@ class BoundStream final : public Stream {
   void Stop() override;
   void Tick() override;
   bool connected() const override { return listener_->connected() > 0; }
+  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank) override;
+  void ListTellable(std::vector<RankLabel>& ranks) override;
 
  private:
   struct Served {

@@ -10,6 +10,10 @@ namespace fathom {
 namespace {
 
 constexpr RepeatRule kRepeats{.pause = std::chrono::seconds(10)};
+constexpr size_t kSnapshotSlice = 4096;  // blocks
+constexpr Duration kWhileExporting = std::chrono::milliseconds(1);
+// How long a snapshot waits for the batch that decides on it, if the engine has no replay.
+constexpr Duration kUndecided = std::chrono::seconds(30);
 
 std::string BigEndian(uint64_t value) {
   std::string bytes(8, '\0');
@@ -38,13 +42,130 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       follower_(*this, !replay_.empty()),
       kept_(context.budget) {
   feed_.WatchLag(context.board.lag_after_first_byte);
-  if (!replay_.empty()) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+  const bool awaited = !replay_.empty() || context.snapshots != nullptr;
+  if (awaited) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
 }
 
 void FollowedRank::Connected() {
   if (catching_up_) catching_up_->Progress(context_.loop.now());
+  const bool first = !std::exchange(joined_, true);
+  if (first && context_.snapshots != nullptr) return AskForSnapshot();
   Following(&StreamFollower::Connected);
 }
+
+// --- another router's snapshot ------------------------------------------------------------------
+
+void FollowedRank::AskForSnapshot() {
+  asked_ = std::make_shared<Asked>();
+  auto answer = [asked = asked_,
+                 &loop = context_.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
+    loop.Post([asked, snapshot = std::move(snapshot)] {
+      asked->answered = true;
+      asked->snapshot = snapshot;
+      if (asked->wait != nullptr) asked->wait->WakeNow();
+    });
+  };
+  context_.snapshots->Ask(label(), std::move(answer));
+}
+
+Task<void> FollowedRank::AwaitSnapshot() {
+  const std::shared_ptr<Asked> asked = asked_;
+  if (!asked->answered && !stopped_) {
+    WakeableWait wait(context_.loop, context_.loop.now() + context_.options.snapshot_wait);
+    asked->wait = &wait;
+    co_await wait;
+    asked->wait = nullptr;
+  }
+  asked_.reset();
+  if (stopped_) co_return;
+  offered_ = asked->snapshot;
+  offered_at_ = context_.loop.now();
+  if (offered_) follower_.StartFrom(offered_->head().mark);
+  if (catching_up_) catching_up_->Progress(context_.loop.now());
+  Following(&StreamFollower::Connected);
+}
+
+bool FollowedRank::Adopt() {
+  const auto snapshot = offered_;
+  if (!feed_.BeginImport(snapshot, context_.loop.now())) return false;
+  offered_.reset();
+  importing_bytes_ = snapshot->bytes();
+  importing_blocks_ = snapshot->blocks();
+  status().last_sequence.store(static_cast<int64_t>(snapshot->head().mark.sequence),
+                               std::memory_order_relaxed);
+  return true;
+}
+
+void FollowedRank::DropSnapshot() {
+  offered_.reset();
+  context_.snapshot_counts.dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+void FollowedRank::ImportSome() {
+  feed_.SetReplaying(true);
+  const bool good = feed_.ImportSome(kSnapshotSlice);
+  if (feed_.importing()) return;
+  importing_bytes_ = 0;
+  if (catching_up_) catching_up_->Progress(context_.loop.now());
+  if (good) {
+    context_.snapshot_counts.adopted.fetch_add(1, std::memory_order_relaxed);
+    context_.snapshot_counts.blocks.fetch_add(importing_blocks_, std::memory_order_relaxed);
+  } else {
+    large_.reset();  // it followed the snapshot
+    context_.snapshot_counts.dropped.fetch_add(1, std::memory_order_relaxed);
+    Complain(
+        "The index snapshot of another router is malformed; the rank's index entries were "
+        "cleared",
+        "its blocks cannot be read", "check that all routers have the same release");
+    follower_.SnapshotSpoiled();
+  }
+  CopyCounts();
+}
+
+RankLabel FollowedRank::label() const {
+  return {status().worker.value(), status().dp_rank.load(std::memory_order_relaxed)};
+}
+
+bool FollowedRank::tellable() const {
+  const bool busy = stopped_ || repairing() || applying() || exporting_;
+  return !busy && status().connected.load(std::memory_order_relaxed) && feed_.ExportBytes() > 0 &&
+         follower_.Reflected().has_value();
+}
+
+Task<Result<std::string>> FollowedRank::Export(size_t most) {
+  if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
+  ByteHolder held(context_.budget);
+  const size_t bytes = feed_.ExportBytes();
+  if (bytes > most || !held.Hold(bytes)) {
+    co_return Fail(Blame::kOverload, "no memory for a snapshot of {} bytes", bytes);
+  }
+  exporting_ = true;
+  const auto mark = follower_.Reflected();
+  feed_.BeginExport(*mark);
+  LoopShare share(context_.loop);
+  std::optional<std::string> snapshot;
+  while (!snapshot && feed_.exporting()) {
+    snapshot = feed_.ExportSome(kSnapshotSlice);
+    if (!snapshot && share.Spent(0)) co_await Yield(context_.loop);
+  }
+  exporting_ = false;
+  if (!snapshot) co_return Fail(Blame::kPeer, "the rank was cleared meanwhile");
+  co_return *std::move(snapshot);
+}
+
+Task<void> FollowedRank::AwaitExport() {
+  while (exporting_ && !stopped_) co_await context_.loop.Sleep(kWhileExporting);
+}
+
+void FollowedRank::Tick() {
+  const TimePoint now = context_.loop.now();
+  feed_.Tick(now);
+  if (!follower_.deciding() || now - offered_at_ < kUndecided) return;
+  follower_.GiveUpSnapshot();
+  CopyCounts();
+}
+
+// --- batches ------------------------------------------------------------------------------------
 
 void FollowedRank::Following(void (StreamFollower::*step)()) {
   (follower_.*step)();
@@ -72,7 +193,7 @@ void FollowedRank::Live(const NumberedPayload& batch) {
 }
 
 bool FollowedRank::Apply(uint64_t sequence, std::string_view payload) {
-  if (payload.size() > LargeBatch::kLarge) {
+  if (payload.size() > LargeBatch::kLarge || feed_.importing()) {
     large_.emplace(sequence, payload, context_.budget);
     large_live_ = live_;
     return true;
@@ -99,8 +220,8 @@ void FollowedRank::Applied(uint64_t sequence, const EventBatch& batch) {
 
 Task<void> FollowedRank::ApplyRest() {
   LoopShare share(context_.loop);
-  while (large_ && !stopped_) {
-    ApplyLarge();
+  while (applying() && !stopped_) {
+    feed_.importing() ? ImportSome() : ApplyLarge();
     if (share.Spent(0)) co_await Yield(context_.loop);
   }
 }
@@ -197,7 +318,8 @@ void FollowedRank::Complain(std::string_view what, std::string_view detail, std:
 // While a batch is being applied it is not known whether it counts.
 void FollowedRank::CopyCounts() {
   if (!applying()) follower_.Applied();
-  kept_.HoldAnyway(follower_.kept_bytes());
+  const size_t snapshot = offered_ ? offered_->bytes() : importing_bytes_;
+  kept_.HoldAnyway(follower_.kept_bytes() + snapshot);
   if (applying()) return;
   const StreamFollower::Counts& counts = follower_.counts();
   FeedStatus& s = status();
@@ -217,6 +339,9 @@ void FollowedRank::Stop() {
   stopped_ = true;
   catching_up_.reset();
   feed_.Close();
+  offered_.reset();
+  // Not at once: the caller may be in the middle of stopping others.
+  if (asked_ && asked_->wait != nullptr) asked_->wait->Wake();
   if (replaying_ != nullptr) replaying_->Stop();
 }
 
@@ -231,6 +356,10 @@ void FollowedRank::Cut(ZmtpFault fault) {
 }
 
 Task<void> FollowedRank::Repair() {
+  if (asked_) {
+    auto awaiting = AwaitSnapshot();
+    co_await awaiting;
+  }
   while (follower_.repairing() && !stopped_) {
     auto client = ZmtpClient::Create(
         context_.loop, context_.resolver, context_.budget, replay_,

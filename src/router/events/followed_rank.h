@@ -1,6 +1,9 @@
 // One rank's numbered stream: the follower's decisions carried out on the index, the log and the
 // replay socket.
 //
+// Snapshots  When the stream is joined, another router is asked first for what the rank holds
+//            (router/events/snapshot_source.h). While another router is told, the rank's own events
+//            wait: the export is cut into slices, and must be of one moment.
 // Threads  The intake's loop.
 #pragma once
 
@@ -12,6 +15,7 @@
 
 #include "base/repeat_limit.h"
 #include "io/net/task.h"
+#include "io/net/wakeable_wait.h"
 #include "router/events/intake_context.h"
 #include "router/events/large_batch.h"
 #include "router/events/rank_feed.h"
@@ -38,12 +42,13 @@ class FollowedRank final : private FollowerActions {
   // A message of the stream. Precondition: !repairing() && !applying(). While applying(), the
   // message must stay where it is.
   void Message(const ZmqMessage& message);
-  // A large batch was begun: finish it with ApplyRest(), before anything else is fed.
-  bool applying() const { return large_.has_value(); }
+  // A large batch or a snapshot was begun: finish it with ApplyRest(), before anything else is fed.
+  bool applying() const { return large_.has_value() || feed_.importing(); }
   Task<void> ApplyRest();
   bool stopped() const { return stopped_; }
-  bool repairing() const { return follower_.repairing(); }
-  // Asks the replay socket and feeds its batches. Ends when the follower needs no more of them.
+  bool repairing() const { return asked_ != nullptr || follower_.repairing(); }
+  // Awaits the answer of another router. Asks the replay socket and feeds its batches. Ends when
+  // the follower needs no more of them.
   Task<void> Repair();
   // Ends Repair() and ApplyRest(). The rank leaves the index at once.
   void Stop();
@@ -52,15 +57,38 @@ class FollowedRank final : private FollowerActions {
   // The connection ended by itself: perhaps its process did.
   void Lost() { context_.sizes.Doubt(*owner_.worker, context_.loop.now()); }
 
-  void Tick() { feed_.Tick(context_.loop.now()); }
+  void Tick();
+
+  RankLabel label() const;
+  // Whether another router could go on from what is known now.
+  bool tellable() const;
+  // A snapshot of the rank, for which at most `most` bytes of memory are taken. The caller keeps
+  // the rank until it ends.
+  Task<Result<std::string>> Export(size_t most);
+  // While it is made, nothing may be fed.
+  bool exporting() const { return exporting_; }
+  Task<void> AwaitExport();
   FeedStatus& status() { return feed_.status(); }
+  const FeedStatus& status() const { return feed_.status(); }
   const Worker& worker() const { return *owner_.worker; }
 
  private:
   bool Apply(uint64_t sequence, std::string_view payload) override;
   void Reset(ResetCause cause, uint64_t lost) override;
   void AskReplay(uint64_t from) override { replay_from_ = from; }
+  bool Adopt() override;
+  void DropSnapshot() override;
 
+  // The answer of another router.
+  struct Asked {
+    bool answered = false;
+    std::shared_ptr<const HoldingSnapshot> snapshot;
+    WakeableWait* wait = nullptr;
+  };
+
+  void AskForSnapshot();
+  Task<void> AwaitSnapshot();
+  void ImportSome();
   void Live(const NumberedPayload& batch);
   void ApplyLarge();
   void Applied(uint64_t sequence, const EventBatch& batch);
@@ -82,8 +110,15 @@ class FollowedRank final : private FollowerActions {
   uint64_t replay_from_ = 0;
   bool live_ = false;  // the batch that is being applied came from the stream, not from a replay
   std::optional<LargeBatch> large_;
-  bool large_live_ = false;  // it came from the stream, not from a replay
-  ByteHolder kept_;          // batches that the follower keeps
+  bool large_live_ = false;                         // it came from the stream, not from a replay
+  bool joined_ = false;                             // the stream was connected at least once
+  std::shared_ptr<Asked> asked_;                    // null: no answer is awaited
+  std::shared_ptr<const HoldingSnapshot> offered_;  // until a batch has decided on it
+  TimePoint offered_at_{};
+  size_t importing_bytes_ = 0;
+  uint64_t importing_blocks_ = 0;
+  bool exporting_ = false;
+  ByteHolder kept_;  // batches that the follower keeps
   ZmtpClient* replaying_ = nullptr;
   bool stopped_ = false;
   std::map<std::string_view, RepeatLimit> limits_;  // by message text, which is a string literal

@@ -35,7 +35,8 @@ Intake::Intake(const IntakeOptions& options, const Fleet& fleet, FindEndpoint fi
                .board = board,
                .sizes = sizes,
                .log = log,
-               .options = options},
+               .options = options,
+               .snapshot_counts = snapshot_counts_},
       reader_(fleet) {}
 
 Result<std::unique_ptr<Intake>> Intake::Create(const IntakeOptions& options, const Fleet& fleet,
@@ -250,6 +251,50 @@ void Intake::Abandon(Feed& feed) {
   context_.board.SetProblem(feed.owner.worker->id(), {});
   for (const Followed& followed : feed.streams) followed.stream->Stop();
   feed.streams.clear();
+}
+
+// --- snapshots for other routers ----------------------------------------------------------------
+
+std::shared_ptr<FollowedRank> Intake::FollowedOf(const RankLabel& rank) {
+  if (const auto feed = feeds_.find(WorkerId(rank.worker)); feed != feeds_.end()) {
+    for (const Followed& followed : feed->second->streams) {
+      if (auto found = followed.stream->FollowedOf(rank)) return found;
+    }
+  }
+  return bound_ ? bound_->FollowedOf(rank) : nullptr;
+}
+
+void Intake::ListRanks(Listed listed) {
+  loop_.Post([this, listed = std::move(listed)]() mutable {
+    std::vector<RankLabel> ranks;
+    for (const auto& [id, feed] : feeds_) {
+      for (const Followed& followed : feed->streams) followed.stream->ListTellable(ranks);
+    }
+    if (bound_) bound_->ListTellable(ranks);
+    listed(std::move(ranks));
+  });
+}
+
+void Intake::Export(const RankLabel& rank, size_t most, Told told) {
+  loop_.Post([this, rank, most, told = std::move(told)]() mutable {
+    Spawn(TellOf(rank, most, std::move(told)));
+  });
+}
+
+Task<void> Intake::TellOf(RankLabel rank, size_t most, Told told) {
+  const std::shared_ptr<FollowedRank> followed = FollowedOf(rank);
+  Result<std::string> snapshot = Fail(Blame::kPeer, "this router does not follow the rank");
+  if (exporting_) {
+    snapshot = Fail(Blame::kOverload, "another snapshot is being made");
+  } else if (followed) {
+    exporting_ = true;
+    auto exporting = followed->Export(most);
+    snapshot = co_await exporting;
+    exporting_ = false;
+  }
+  auto& count = snapshot ? snapshot_counts_.told : snapshot_counts_.refused;
+  count.fetch_add(1, std::memory_order_relaxed);
+  told(std::move(snapshot));
 }
 
 Task<void> Intake::Keep(std::shared_ptr<Stream> stream) {

@@ -5,7 +5,8 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread.
+//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks() and
+//          snapshot_counts() from any.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@
 
 namespace fathom {
 
-class Intake {
+class Intake final : public SnapshotTeller {
  public:
   using FindEndpoint = std::function<std::shared_ptr<const Endpoint>(WorkerId)>;
 
@@ -33,15 +34,22 @@ class Intake {
                                                 FindEndpoint find_endpoint, Resolver& resolver,
                                                 CacheIndex& index, FeedBoard& board,
                                                 BlockSizes& sizes, Log& log);
-  ~Intake() { Stop(); }
+  ~Intake() override { Stop(); }
   Intake(const Intake&) = delete;
   Intake& operator=(const Intake&) = delete;
 
+  // Before Start(). The source must outlive the intake's last call of it, and answer no more when
+  // the intake is destroyed.
+  void AskFirst(SnapshotSource& source) { context_.snapshots = &source; }
   void Start();
   // A polled engine returns each event only once. A router that is shutting down stops polling, so
   // that the next router receives them.
   void StopPolling();
   void Stop();
+
+  void Export(const RankLabel& rank, size_t most, Told told) override;
+  void ListRanks(Listed listed) override;
+  const SnapshotCounts& snapshot_counts() const { return snapshot_counts_; }
 
  private:
   struct Followed {  // a source and its stream
@@ -71,12 +79,15 @@ class Intake {
   void StopAll();
   Task<void> ProbeSilentStreams(Feed& feed);
   void Explain(Feed& feed, NoFeed kind, const std::string& problem);
+  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank);
+  Task<void> TellOf(RankLabel rank, size_t most, Told told);
 
   const Fleet& fleet_;
   const FindEndpoint find_endpoint_;
   Loop loop_;
   ByteBudget budget_;
   Epochs::Seat seat_;
+  SnapshotCounts snapshot_counts_;
   IntakeContext context_;
   FleetReader reader_;
   uint64_t seen_version_ = ~uint64_t{0};
@@ -84,6 +95,7 @@ class Intake {
   std::shared_ptr<BoundStream> bound_;
   size_t running_ = 0;  // streams that have not ended
   bool stopping_ = false;
+  bool exporting_ = false;
   std::function<void()> on_idle_;  // called when no stream runs any more
   std::thread thread_;
 };

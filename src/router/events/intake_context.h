@@ -14,6 +14,7 @@
 #include "io/net/resolver.h"
 #include "io/zmtp/byte_budget.h"
 #include "io/zmtp/zmtp_client.h"
+#include "router/events/snapshot_source.h"
 #include "router/fleet/block_sizes.h"
 #include "router/fleet/feed_board.h"
 #include "router/fleet/worker.h"
@@ -30,6 +31,7 @@ struct IntakeOptions {
   Duration replay_timeout = std::chrono::seconds(5);  // time without any batch
   Duration poll_interval = std::chrono::milliseconds(250);
   Duration look_again = std::chrono::milliseconds(500);  // when a worker has no event source yet
+  Duration snapshot_wait = std::chrono::seconds(30);     // for another router's answer
 };
 
 struct IntakeContext {
@@ -42,6 +44,8 @@ struct IntakeContext {
   BlockSizes& sizes;
   Log& log;
   const IntakeOptions options;
+  SnapshotCounts& snapshot_counts;
+  SnapshotSource* snapshots = nullptr;  // null: no other router is asked
 
   // Bounds on the memory that one engine can use here.
   static constexpr ZmtpLimits kStreamLimits{.frames = 1024, .message = 64 << 20, .command = 4096};

@@ -34,6 +34,7 @@ void RankFeed::Apply(const EventBatch& batch, TimePoint now) {
 
 void RankFeed::Apply(std::span<const CacheEvent> events, TimePoint now) {
   if (closed_) return;
+  export_.reset();
   for (const CacheEvent& event : events) {
     if (const auto* removed = std::get_if<RemovedEvent>(&event)) {
       const CachePart part{removed->tier, removed->group};
@@ -198,6 +199,9 @@ void RankFeed::SetRank(uint32_t number, TimePoint now) {
 }
 
 void RankFeed::CloseHoldings() {
+  export_.reset();
+  import_.reset();
+  imported_.reset();
   if (!holdings_) return;
   const HoldingCounters& c = holdings_->counters();
   earlier_.stored += c.stored.value();
@@ -212,6 +216,46 @@ void RankFeed::CloseHoldings() {
   earlier_.refused += c.refused.value();
   earlier_.unsupported += c.unsupported.value();
   holdings_.reset();
+}
+
+// --- snapshots ----------------------------------------------------------------------------------
+
+void RankFeed::BeginExport(const StreamMark& mark) {
+  const SnapshotHead head{.rank = {status_->worker.value(), rank()},
+                          .shape = holdings_->shape(),
+                          .shape_group = shape_group_,
+                          .mark = mark};
+  export_.emplace(*holdings_, head);
+}
+
+std::optional<std::string> RankFeed::ExportSome(size_t blocks) {
+  if (!export_->Advance(blocks)) return std::nullopt;
+  std::string snapshot = export_->Take();
+  export_.reset();
+  return snapshot;
+}
+
+bool RankFeed::BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now) {
+  const SnapshotHead& head = snapshot->head();
+  const RankLabel self{status_->worker.value(), rank()};
+  if (closed_ || holdings_ || head.rank != self) return false;
+  SetShape(head.shape, head.shape_group);
+  if (!MayIndex(now) || !OpenHoldings()) {
+    shape_.reset();
+    return false;
+  }
+  imported_ = std::move(snapshot);
+  import_.emplace(*holdings_, *imported_);
+  return true;
+}
+
+bool RankFeed::ImportSome(size_t blocks) {
+  const HoldingImport::Step step = import_->Advance(blocks);
+  CopyCounts();
+  if (step == HoldingImport::Step::kMore) return true;
+  import_.reset();
+  imported_.reset();
+  return step == HoldingImport::Step::kDone;
 }
 
 void RankFeed::CopyCounts() {

@@ -21,6 +21,7 @@
 #include "router/fleet/feed_board.h"
 #include "router/fleet/worker.h"
 #include "router/index/cache_index.h"
+#include "router/index/holding_snapshot.h"
 
 namespace fathom {
 
@@ -45,6 +46,26 @@ class RankFeed {
   // agreement.
   void Tick(TimePoint now);
 
+  // --- snapshots (router/index/holding_snapshot.h) ---
+
+  // Memory that an export takes. 0: the rank holds nothing that could be told.
+  size_t ExportBytes() const { return holdings_ ? HoldingExport::BytesFor(*holdings_) : 0; }
+  // Precondition: ExportBytes() > 0. `mark` is the last batch that was applied. Everything that
+  // changes the rank ends the export.
+  void BeginExport(const StreamMark& mark);
+  bool exporting() const { return export_.has_value(); }
+  // The snapshot, once it is complete. Precondition: exporting().
+  std::optional<std::string> ExportSome(size_t blocks);
+  void EndExport() { export_.reset(); }
+  // The rank shall hold what another router says it does. False: the snapshot is of another rank,
+  // or blocks of its size may not be indexed. Precondition: nothing was applied since the last
+  // Reset().
+  bool BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now);
+  bool importing() const { return import_.has_value(); }
+  // False: the snapshot is malformed, and the rank must be reset. Precondition: importing(). Before
+  // the end, nothing else may be applied.
+  bool ImportSome(size_t blocks);
+
   // What is applied next comes from a replay, or from the live stream again: only live events are
   // the engine's present traffic.
   void SetReplaying(bool replaying) { replaying_ = replaying; }
@@ -52,6 +73,7 @@ class RankFeed {
   void Published(TimePoint when);
 
   FeedStatus& status() { return *status_; }
+  const FeedStatus& status() const { return *status_; }
   // Notes the age of a batch by the engine's clock. Returns the part of it that is lag, if the rank
   // is routable.
   std::optional<Duration> Stamped(Duration offset, TimePoint now);
@@ -97,6 +119,10 @@ class RankFeed {
   // Engines remove block by block; the index is faster with many removals at once.
   std::vector<uint64_t> removals_;
   CachePart removals_from_;
+
+  std::optional<HoldingExport> export_;
+  std::shared_ptr<const HoldingSnapshot> imported_;
+  std::optional<HoldingImport> import_;  // of it
 
   // Counts of earlier holdings, because counters must not decrease.
   struct Earlier {

@@ -176,5 +176,57 @@ TEST_F(RankFeedTest, LeavesTheIndexAtOnceWhenItIsClosed) {
   EXPECT_EQ(Depth(16, 2000), 0u) << "what comes later is not applied";
 }
 
+// --- snapshots
+// ------------------------------------------------------------------------------------
+
+TEST_F(RankFeedTest, TellsAnotherFeedWhatItHolds) {
+  Start({});
+  EXPECT_EQ(feed_->ExportBytes(), 0u);
+  Store(16, 100);
+  Store(16, 300);
+  feed_->BeginExport({.sequence = 4, .fingerprints = {9}});
+  std::optional<std::string> bytes;
+  while (!bytes) bytes = feed_->ExportSome(1);
+  EXPECT_FALSE(feed_->exporting());
+  auto opened = HoldingSnapshot::Open(*bytes);
+  ASSERT_TRUE(opened.has_value());
+  const auto snapshot = std::make_shared<const HoldingSnapshot>(*std::move(opened));
+  feed_->Reset(kNow);
+  EXPECT_EQ(Depth(16, 100), 0u);
+  ASSERT_TRUE(feed_->BeginImport(snapshot, kNow));
+  while (feed_->importing()) EXPECT_TRUE(feed_->ImportSome(1));
+  EXPECT_EQ(Depth(16, 100), 16u);
+  EXPECT_EQ(Depth(16, 300), 16u);
+  EXPECT_EQ(status_->block_size.Get(), 16u);
+  EXPECT_EQ(trust().state, TrustState::kTrusted);
+}
+
+TEST_F(RankFeedTest, AnythingThatChangesTheRankEndsItsExport) {
+  Start({});
+  Store(16, 100);
+  feed_->BeginExport({.sequence = 4, .fingerprints = {9}});
+  Store(16, 300);
+  EXPECT_FALSE(feed_->exporting());
+  feed_->BeginExport({.sequence = 5, .fingerprints = {9}});
+  feed_->Reset(kNow);
+  EXPECT_FALSE(feed_->exporting());
+}
+
+TEST_F(RankFeedTest, RefusesASnapshotOfAnotherRankOrSize) {
+  Start({});
+  Store(16, 100);
+  feed_->BeginExport({.sequence = 4, .fingerprints = {9}});
+  auto opened = HoldingSnapshot::Open(feed_->ExportSome(1000).value());
+  ASSERT_TRUE(opened.has_value());
+  const auto snapshot = std::make_shared<const HoldingSnapshot>(*std::move(opened));
+  EXPECT_FALSE(feed_->BeginImport(snapshot, kNow)) << "it has blocks already";
+  Start({.configured = 32});
+  EXPECT_FALSE(feed_->BeginImport(snapshot, kNow));
+  Start({});
+  feed_ = std::make_unique<RankFeed>(index_, seat_, other_, board_.Open(other_->id(), 0, "there"),
+                                     sizes_.get());
+  EXPECT_FALSE(feed_->BeginImport(snapshot, kNow));
+}
+
 }  // namespace
 }  // namespace fathom

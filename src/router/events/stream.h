@@ -1,10 +1,16 @@
 // One stream of events, from any kind of source.
 #pragma once
 
+#include <memory>
+#include <vector>
+
+#include "engine/rank_label.h"
 #include "io/net/task.h"
 #include "router/fleet/feed_board.h"
 
 namespace fathom {
+
+class FollowedRank;
 
 class Stream {
  public:
@@ -18,6 +24,10 @@ class Stream {
   virtual bool connected() const = 0;
   // While no peer is connected: the result of a plain TCP connection.
   virtual void SetReach(FeedReach /*reach*/) {}
+  // A rank that it follows by numbered batches; null: none. Keeps the stream alive.
+  virtual std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& /*rank*/) { return nullptr; }
+  // Appends those of these ranks of which a snapshot could be made now.
+  virtual void ListTellable(std::vector<RankLabel>& /*ranks*/) {}
 };
 
 }  // namespace fathom

@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace fathom {
@@ -52,15 +53,106 @@ void StreamFollower::Remember(uint64_t sequence, uint64_t fingerprint) {
   replayed_.push_back(fingerprint);
 }
 
+// --- snapshots ----------------------------------------------------------------------------------
+
+std::optional<StreamMark> StreamFollower::Reflected() const {
+  if (repairing() || !next_ || *next_ == 0 || (has_replay_ && !whole_)) return std::nullopt;
+  StreamMark mark{.sequence = *next_ - 1, .fingerprints = {}};
+  for (uint64_t sequence = *next_; sequence > 0; --sequence) {
+    const Mark& known = recent_[(sequence - 1) % kRecent];
+    if (known.sequence != sequence - 1 || mark.fingerprints.size() == kRecent) break;
+    mark.fingerprints.push_back(known.fingerprint);
+  }
+  if (mark.fingerprints.empty()) return std::nullopt;
+  std::ranges::reverse(mark.fingerprints);
+  return mark;
+}
+
+void StreamFollower::DropSnapshot() {
+  if (!offered_) return;
+  offered_.reset();
+  actions_.DropSnapshot();
+}
+
+bool StreamFollower::AdoptSnapshot() {
+  if (!actions_.Adopt()) {
+    DropSnapshot();
+    return false;
+  }
+  const StreamMark mark = *std::exchange(offered_, std::nullopt);
+  whole_ = true;  // otherwise it would not have been told
+  next_ = mark.sequence + 1;
+  uint64_t sequence = *next_ - mark.fingerprints.size();
+  older_than_ = sequence;
+  for (const uint64_t fingerprint : mark.fingerprints) {
+    recent_[sequence % kRecent] = {sequence, fingerprint};
+    ++sequence;
+  }
+  return true;
+}
+
+// The snapshot is not of this process, or it can no longer be told.
+void StreamFollower::JoinInstead() {
+  DropSnapshot();
+  ignore_rest_ = true;
+  join_next_ = true;
+}
+
+void StreamFollower::SnapshotSpoiled() {
+  next_.reset();
+  older_than_ = 0;
+  replayed_.clear();
+  recent_.fill({});
+  actions_.Reset(ResetCause::kMalformed, 0);
+  if (repairing()) {
+    ignore_rest_ = true;
+    join_next_ = true;
+  } else if (has_replay_) {
+    Begin(Replay::kJoin, 0);
+  }
+}
+
+void StreamFollower::GiveUpSnapshot() {
+  if (!repairing()) DropSnapshot();
+}
+
+// A live batch shows whether the snapshot is of this process. Batches that are older than those
+// that it knows waited in the connection, and are in it.
+void StreamFollower::Decide(uint64_t sequence, std::string_view payload) {
+  const StreamMark& mark = *offered_;
+  const uint64_t oldest = mark.sequence + 1 - mark.fingerprints.size();
+  if (sequence < oldest) {
+    ++counts_.duplicates;
+    return;
+  }
+  const bool known =
+      sequence <= mark.sequence && mark.fingerprints[sequence - oldest] == FingerprintOf(payload);
+  if (known && AdoptSnapshot()) {
+    ++counts_.duplicates;
+    older_than_ = 0;
+    return;
+  }
+  if (offered_ && !has_replay_ && sequence == mark.sequence + 1 && AdoptSnapshot()) {
+    older_than_ = 0;
+    Take(sequence, payload);
+    return;
+  }
+  DropSnapshot();
+  StartAt(sequence, payload);
+}
+
 // --- live ---------------------------------------------------------------------------------------
 
 void StreamFollower::Connected() {
   const bool again = std::exchange(connected_, true);
   if (again) ++counts_.reconnects;
+  older_than_ = 0;
   if (repairing()) {
     verify_again_ = true;
   } else if (!next_) {
-    if (has_replay_) Begin(Replay::kJoin, 0);
+    if (again) DropSnapshot();  // perhaps another process
+    if (!has_replay_) return;
+    offered_ ? Begin(Replay::kSnapshot, offered_->sequence) : Begin(Replay::kJoin, 0);
   } else if (again && has_replay_) {
     LookAgain();
   } else if (again) {
@@ -70,8 +162,12 @@ void StreamFollower::Connected() {
 }
 
 void StreamFollower::Live(uint64_t sequence, std::string_view payload) {
+  if (sequence >= older_than_) older_than_ = 0;
   if (!next_) {
-    StartAt(sequence, payload);
+    offered_ ? Decide(sequence, payload) : StartAt(sequence, payload);
+  } else if (sequence < older_than_) {
+    ++counts_.duplicates;
+    return;
   } else if (sequence == *next_) {
     replayed_.clear();  // caught up
     Take(sequence, payload);
@@ -102,6 +198,7 @@ void StreamFollower::Take(uint64_t sequence, std::string_view payload) {
 void StreamFollower::Refuse() {
   // The batch's changes are unknown, so the known blocks may be stale.
   ++counts_.malformed;
+  whole_ = false;
   actions_.Reset(ResetCause::kMalformed, 1);
 }
 
@@ -118,6 +215,7 @@ void StreamFollower::StartAt(uint64_t sequence, std::string_view payload) {
 // No replay has the batches before this one.
 void StreamFollower::Lose(uint64_t sequence, std::string_view payload) {
   counts_.lost += sequence - *next_;
+  whole_ = false;
   actions_.Reset(ResetCause::kLostBatches, sequence - *next_);
   // The fingerprints go with the blocks: a batch replayed again must be applied again.
   replayed_.clear();
@@ -139,6 +237,8 @@ void StreamFollower::Repair(uint64_t sequence, std::string_view payload) {
 
 void StreamFollower::BeginAgain(ResetCause cause) {
   if (cause == ResetCause::kRestart) ++counts_.restarts;
+  whole_ = cause == ResetCause::kRestart;
+  older_than_ = 0;
   next_.reset();
   replayed_.clear();
   recent_.fill({});
@@ -156,6 +256,7 @@ void StreamFollower::LookAgain() {
 
 void StreamFollower::Begin(Replay replay, uint64_t from) {
   replay_ = replay;
+  if (replay == Replay::kJoin) whole_ = true;
   first_reply_ = true;
   ignore_rest_ = false;
   ++counts_.replays;
@@ -170,6 +271,14 @@ void StreamFollower::Replayed(uint64_t sequence, std::string_view payload) {
     BeginAgain(ResetCause::kRestart);
     ignore_rest_ = true;
     join_next_ = true;
+    return;
+  }
+  if (replay_ == Replay::kSnapshot && offered_) {
+    // The batches after it are a join.
+    const bool same =
+        sequence == offered_->sequence && offered_->fingerprints.back() == FingerprintOf(payload);
+    if (!same || !AdoptSnapshot()) return JoinInstead();
+    replay_ = Replay::kJoin;
     return;
   }
   if (!next_) {
@@ -189,6 +298,8 @@ void StreamFollower::ReplayEnded() {
     BeginAgain(ResetCause::kRestart);
     join_next_ = true;
   }
+  // The engine does not have the batch of the snapshot.
+  if (replay_ == Replay::kSnapshot && first_reply_) JoinInstead();
   // The engine has published nothing yet, so batch 0 is next, and its loss can be detected too.
   if (replay_ == Replay::kJoin && first_reply_ && !next_) next_ = 0;
   Finish();
@@ -198,6 +309,7 @@ void StreamFollower::ReplayFailed() {
   if (!repairing()) return;
   ++counts_.replay_failures;
   if (replay_ == Replay::kVerify) BeginAgain(ResetCause::kReconnect);
+  if (!next_) whole_ = false;
   join_next_ = false;
   verify_again_ = false;
   attempts_ = kMostAttempts;  // the waiting batch is taken without another replay

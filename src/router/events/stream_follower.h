@@ -10,6 +10,10 @@
 //               that a replay already brought (same fingerprint), or else a new process: start over
 //   reconnect   request the last batch again: the same fingerprint means the same process. Without
 //               replay the process cannot be identified, so the rank is cleared
+//   snapshot    (StartFrom) what another follower of the same stream knew after one of its batches.
+//               Request that batch: the same fingerprint means the same process, and the stream
+//               goes on from there. Without an answer, a live batch decides that the snapshot knows
+//               or that follows it. Anything else drops the snapshot and joins
 //   lost        if batches cannot be replayed, the rank is cleared and refilled by later batches.
 //               The index then has fewer blocks than the engine, never more
 //
@@ -24,6 +28,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "router/index/holding_snapshot.h"
 
 namespace fathom {
 
@@ -47,6 +53,12 @@ class FollowerActions {
   virtual void Reset(ResetCause cause, uint64_t lost) = 0;
   // Answered later by Replayed()... and ReplayEnded(), or by ReplayFailed().
   virtual void AskReplay(uint64_t from) = 0;
+  // The snapshot of StartFrom() belongs to this stream: the rank, which is empty, holds what is in
+  // it. False if it cannot be used. If that is found out later, StreamFollower::SnapshotSpoiled()
+  // follows.
+  virtual bool Adopt() { return false; }
+  // That snapshot is not needed any more.
+  virtual void DropSnapshot() {}
 
  protected:
   ~FollowerActions() = default;
@@ -70,6 +82,17 @@ class StreamFollower {
   StreamFollower(FollowerActions& actions, bool has_replay)
       : actions_(actions), has_replay_(has_replay) {}
 
+  // Before the first Connected(). Without replay, the snapshot must have been taken after the
+  // connection was made, so that the batch after it can only be of the same process.
+  void StartFrom(StreamMark mark) { offered_ = std::move(mark); }
+  // The snapshot that was adopted is invalid after all. Before any other call.
+  void SnapshotSpoiled();
+  // No live batch has decided on the snapshot for too long.
+  void GiveUpSnapshot();
+  // Which batch a snapshot of the rank reflects if it is taken now. nullopt: the rank is being
+  // repaired, or a replay may bring more than the rank has.
+  std::optional<StreamMark> Reflected() const;
+
   // The peer has connected, for the first time or again.
   void Connected();
   void Live(uint64_t sequence, std::string_view payload);
@@ -83,6 +106,8 @@ class StreamFollower {
   void Applied() { taken_.reset(); }
 
   bool repairing() const { return replay_ != Replay::kNone; }
+  // A snapshot waits for the batch that decides on it.
+  bool deciding() const { return offered_.has_value(); }
   // The sequence number that the next batch should have.
   std::optional<uint64_t> next() const { return next_; }
   const Counts& counts() const { return counts_; }
@@ -92,7 +117,7 @@ class StreamFollower {
   }
 
  private:
-  enum class Replay : uint8_t { kNone, kJoin, kGap, kVerify };
+  enum class Replay : uint8_t { kNone, kJoin, kGap, kVerify, kSnapshot };
   struct Batch {
     uint64_t sequence;
     std::string payload;
@@ -107,6 +132,10 @@ class StreamFollower {
   void Lose(uint64_t sequence, std::string_view payload);
   void Repair(uint64_t sequence, std::string_view payload);
   void Finish();
+  bool AdoptSnapshot();
+  void DropSnapshot();
+  void JoinInstead();
+  void Decide(uint64_t sequence, std::string_view payload);
   bool Seen(uint64_t sequence, uint64_t fingerprint) const;
   void Remember(uint64_t sequence, uint64_t fingerprint);
 
@@ -122,8 +151,13 @@ class StreamFollower {
   uint32_t attempts_ = 0;         // replays for the waiting batch
   std::optional<Batch> waiting_;  // the live batch that showed the gap
   std::optional<Batch> taken_;    // it, after the replay, until it was applied
+  std::optional<StreamMark> offered_;
+  bool whole_ = true;  // nothing was lost since the first batch that the engine could replay
+  // Live batches below this are older than those that the adopted snapshot knows: they waited in
+  // the connection while it was fetched. 0 after the first other one.
+  uint64_t older_than_ = 0;
 
-  static constexpr size_t kRecent = 256;
+  static constexpr size_t kRecent = StreamMark::kMostFingerprints;
   struct Mark {
     uint64_t sequence = ~uint64_t{0};
     uint64_t fingerprint = 0;

@@ -30,12 +30,25 @@ class StreamFollowerTest : public testing::Test, public FollowerActions {
     }
     follower_->ReplayEnded();
   }
+  // What another follower would tell after the batches of a process up to `end`.
+  static StreamMark MarkOf(char process, uint64_t end) {
+    struct Nothing final : FollowerActions {
+      bool Apply(uint64_t, std::string_view) override { return true; }
+      void Reset(ResetCause, uint64_t) override {}
+      void AskReplay(uint64_t) override {}
+    } nothing;
+    StreamFollower other(nothing, false);
+    other.Connected();
+    for (uint64_t i = 0; i < end; ++i) other.Live(i, Batch(process, i));
+    return other.Reflected().value();
+  }
   void Without() { follower_.emplace(*this, false); }
   std::vector<std::string> TakeLog() { return std::exchange(log_, {}); }
 
   std::optional<StreamFollower> follower_{std::in_place, *this, true};
   std::vector<uint64_t> asked_;
   std::string broken_;  // an invalid batch
+  bool adopts_ = true;
 
  private:
   bool Apply(uint64_t, std::string_view payload) override {
@@ -48,6 +61,11 @@ class StreamFollowerTest : public testing::Test, public FollowerActions {
                    (lost > 0 ? ":" + std::to_string(lost) : ""));
   }
   void AskReplay(uint64_t from) override { asked_.push_back(from); }
+  bool Adopt() override {
+    log_.push_back(adopts_ ? "adopt" : "cannot");
+    return adopts_;
+  }
+  void DropSnapshot() override { log_.push_back("drop"); }
 
   std::vector<std::string> log_;
 };
@@ -256,6 +274,151 @@ TEST_F(StreamFollowerTest, SaysWhatItKeepsForAReplay) {
   EXPECT_EQ(follower_->kept_bytes(), 2u) << "it may still be applied";
   follower_->Applied();
   EXPECT_EQ(follower_->kept_bytes(), 0u);
+}
+
+// --- snapshots
+// ------------------------------------------------------------------------------------
+
+TEST_F(StreamFollowerTest, GoesOnFromASnapshotOfTheSameProcess) {
+  follower_->StartFrom(MarkOf('a', 1000));
+  follower_->Connected();
+  EXPECT_THAT(asked_, ElementsAre(999));
+  AnswerReplay('a', 900, 1002);
+  Live('a', 100);  // waited in the connection, older than the snapshot's fingerprints
+  Live('a', 999);  // known
+  Live('a', 1002);
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a1000", "a1001", "a1002"));
+  EXPECT_EQ(follower_->counts().restarts, 0u);
+  EXPECT_EQ(follower_->counts().gaps, 0u);
+  EXPECT_EQ(follower_->counts().duplicates, 2u);
+}
+
+TEST_F(StreamFollowerTest, DropsASnapshotOfAnotherProcess) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  AnswerReplay('b', 0, 6);
+  EXPECT_THAT(asked_, ElementsAre(4, 0));
+  AnswerReplay('b', 0, 6);
+  Live('b', 6);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "b0", "b1", "b2", "b3", "b4", "b5", "b6"));
+}
+
+TEST_F(StreamFollowerTest, DropsASnapshotThatTheEngineNoLongerProves) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  AnswerReplay('a', 6, 8);
+  EXPECT_THAT(asked_, ElementsAre(4, 0));
+  AnswerReplay('a', 6, 8);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "a6", "a7"));
+}
+
+TEST_F(StreamFollowerTest, DropsASnapshotOfALaterNumberThanTheEngineHas) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  AnswerReplay('b', 0, 2);
+  AnswerReplay('b', 0, 2);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "b0", "b1"));
+}
+
+TEST_F(StreamFollowerTest, ASnapshotThatCannotBeUsedCostsOneQuestion) {
+  adopts_ = false;
+  follower_->StartFrom(MarkOf('a', 3));
+  follower_->Connected();
+  AnswerReplay('a', 0, 3);
+  EXPECT_THAT(asked_, ElementsAre(2, 0));
+  AnswerReplay('a', 0, 3);
+  EXPECT_THAT(TakeLog(), ElementsAre("cannot", "drop", "a0", "a1", "a2"));
+}
+
+TEST_F(StreamFollowerTest, ASnapshotThatTurnsOutToBeInvalidIsReplacedByAJoin) {
+  follower_->StartFrom(MarkOf('a', 3));
+  follower_->Connected();
+  follower_->Replayed(2, "a2");
+  follower_->SnapshotSpoiled();
+  follower_->Replayed(3, "a3");
+  follower_->ReplayEnded();
+  EXPECT_THAT(asked_, ElementsAre(2, 0));
+  AnswerReplay('a', 0, 4);
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "reset:malformed", "a0", "a1", "a2", "a3"));
+}
+
+TEST_F(StreamFollowerTest, WithoutReplayTheNextBatchDecides) {
+  Without();
+  follower_->StartFrom(MarkOf('a', 3));
+  follower_->Connected();
+  EXPECT_TRUE(follower_->deciding());
+  Live('a', 3);
+  Live('a', 4);
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a3", "a4"));
+}
+
+TEST_F(StreamFollowerTest, WithoutReplayABatchThatTheSnapshotKnowsDecides) {
+  Without();
+  follower_->StartFrom(MarkOf('a', 1000));
+  follower_->Connected();
+  Live('a', 300);  // older than what the snapshot knows
+  Live('a', 998);
+  Live('a', 999);
+  Live('a', 1000);
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a1000"));
+}
+
+TEST_F(StreamFollowerTest, WithoutReplayOtherBatchesDropTheSnapshot) {
+  Without();
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  Live('b', 2);
+  Live('b', 3);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "b2", "b3"));
+  Without();
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  Live('a', 7);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "a7"));
+  Without();
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  follower_->Connected();
+  Live('b', 5);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "b5")) << "perhaps another process";
+  Without();
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  follower_->GiveUpSnapshot();
+  Live('a', 5);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "a5"));
+}
+
+TEST_F(StreamFollowerTest, ASilentReplayLeavesTheDecisionToTheStream) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  follower_->ReplayFailed();
+  Live('a', 4);
+  Live('a', 5);
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a5"));
+}
+
+TEST_F(StreamFollowerTest, TellsOfItselfOnlyWhatIsWhole) {
+  EXPECT_FALSE(follower_->Reflected().has_value());
+  follower_->Connected();
+  EXPECT_FALSE(follower_->Reflected().has_value()) << "being repaired";
+  AnswerReplay('a', 7, 9);
+  ASSERT_TRUE(follower_->Reflected().has_value());
+  EXPECT_EQ(follower_->Reflected()->sequence, 8u);
+  EXPECT_EQ(follower_->Reflected()->fingerprints.size(), 2u);
+  Live('a', 20);
+  AnswerReplay('a', 15, 20);
+  EXPECT_FALSE(follower_->Reflected().has_value()) << "a replay may bring more";
+  Live('b', 1);
+  AnswerReplay('b', 0, 2);
+  EXPECT_TRUE(follower_->Reflected().has_value()) << "a new process, and all of it";
+}
+
+TEST_F(StreamFollowerTest, AJoinThatFailedIsNotWhole) {
+  follower_->Connected();
+  follower_->ReplayFailed();
+  Live('a', 5);
+  EXPECT_FALSE(follower_->Reflected().has_value());
 }
 
 }  // namespace

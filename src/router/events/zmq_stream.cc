@@ -16,6 +16,15 @@ void ZmqStream::Stop() {
   client_->Stop();
 }
 
+std::shared_ptr<FollowedRank> ZmqStream::FollowedOf(const RankLabel& rank) {
+  if (rank_.label() != rank) return nullptr;
+  return {shared_from_this(), &rank_};
+}
+
+void ZmqStream::ListTellable(std::vector<RankLabel>& ranks) {
+  if (rank_.tellable()) ranks.push_back(rank_.label());
+}
+
 Task<void> ZmqStream::Run() {
   while (!stopped_) {
     auto waiting = client_->Next(kNever);
@@ -27,6 +36,11 @@ Task<void> ZmqStream::Run() {
 }
 
 Task<void> ZmqStream::Take(ZmtpNews news) {
+  if (rank_.exporting()) {
+    auto waiting = rank_.AwaitExport();
+    co_await waiting;
+    if (stopped_) co_return;
+  }
   const bool was =
       rank_.status().connected.exchange(client_->connected(), std::memory_order_relaxed);
   if (news == ZmtpNews::kConnected) rank_.Connected();

@@ -14,7 +14,7 @@
 
 namespace fathom {
 
-class ZmqStream final : public Stream {
+class ZmqStream final : public Stream, public std::enable_shared_from_this<ZmqStream> {
  public:
   // Fails if the endpoint is invalid.
   static Result<std::shared_ptr<ZmqStream>> Open(IntakeContext& context, const StreamOwner& owner,
@@ -27,6 +27,8 @@ class ZmqStream final : public Stream {
   void SetReach(FeedReach reach) override {
     rank_.status().reach.store(reach, std::memory_order_relaxed);
   }
+  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank) override;
+  void ListTellable(std::vector<RankLabel>& ranks) override;
 
  private:
   ZmqStream(IntakeContext& context, const StreamOwner& owner, const EventSource& source,

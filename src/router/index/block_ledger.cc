@@ -212,6 +212,25 @@ void BlockLedger::MarkNamespaces(std::vector<bool>& used) const {
   }
 }
 
+// --- copies -------------------------------------------------------------------------------------
+
+void BlockLedger::Reserve(size_t blocks) {
+  const size_t buckets = blocks * 100 / kRoomy / kPlaces + 1;
+  if (known_ == 0 && buckets > bucket_count_) Rehash(buckets, false);
+}
+
+void BlockLedger::DropBareGhosts() {
+  std::vector<std::pair<uint64_t, Node>> bare;
+  for (const auto& [node, hash] : ghost_hashes_) {
+    if (At(node).children == 0) bare.emplace_back(hash, node);
+  }
+  for (const auto& [hash, node] : bare) {
+    ghost_hashes_.erase(node);
+    meter_.Subtract(kGhostBytes);
+    Release(hash, node);
+  }
+}
+
 void BlockLedger::Reset() {
   meter_.Subtract(bucket_count_ * sizeof(Bucket) + chunks_.size() * kChunk * sizeof(Record) +
                   ghost_hashes_.size() * kGhostBytes);

@@ -101,6 +101,33 @@ class BlockLedger {
   void MarkNamespaces(std::vector<bool>& used) const;
   void Reset();
 
+  // --- for copies (router/index/holding_snapshot.h) ---
+
+  size_t known_blocks() const { return known_; }  // held and ghosts
+  // Records are numbered below this; some are free.
+  Node records() const { return fresh_; }
+  Node parent(Node node) const { return At(node).parent; }
+  uint16_t copies(Node node) const { return At(node).copies; }
+  size_t buckets() const { return bucket_count_; }
+  // Writes the hashes of the blocks in one bucket to the places of their nodes, as substitutes that
+  // are never 0, and returns how many.
+  size_t NameRecords(size_t bucket, std::vector<uint64_t>& hashes) const {
+    size_t named = 0;
+    for (size_t i = 0; i < kPlaces; ++i) {
+      if (buckets_[bucket].hashes[i] == 0) continue;
+      hashes[buckets_[bucket].nodes[i]] = buckets_[bucket].hashes[i];
+      ++named;
+    }
+    return named;
+  }
+  uint64_t HashOf(uint64_t substitute) const { return substitute == zero_name_ ? 0 : substitute; }
+  // Makes room for so many blocks, if memory allows. Only while it is empty.
+  void Reserve(size_t blocks);
+  // Of a block that was just inserted.
+  void SetCopies(Node node, uint16_t copies) { At(node).copies = copies; }
+  // Removes ghosts without children: a ledger that was copied in part may have some.
+  void DropBareGhosts();
+
  private:
   // Packed to 20 bytes. In a free record `parent` is the index of the next free one.
   struct Record {

@@ -93,6 +93,8 @@ class RankHoldings {
 
  private:
   friend class PrefixIndex;
+  friend class HoldingExport;
+  friend class HoldingImport;
 
   struct Lane {
     Lane(MemoryMeter& meter, uint64_t secret) : ledger(meter, secret) {}
