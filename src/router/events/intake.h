@@ -4,9 +4,10 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread.
+//          Start(), StopPolling() and Stop() from one thread, TakePolled() from any.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -36,7 +37,11 @@ class Intake {
   Intake(const Intake&) = delete;
   Intake& operator=(const Intake&) = delete;
 
+  // Before Start(): other routers poll the same engines. Must outlive the intake.
+  void SharePolls(PollTurn& turn) { context_.poll_turn = &turn; }
   void Start();
+  // What another router has polled. Dropped if too many wait.
+  void TakePolled(WorkerId worker, PolledWord word);
   // A polled engine returns each event only once. A router that is shutting down stops polling, so
   // that the next router receives them.
   void StopPolling();
@@ -83,7 +88,8 @@ class Intake {
   std::shared_ptr<BoundStream> bound_;
   size_t running_ = 0;  // streams that have not ended
   bool stopping_ = false;
-  std::function<void()> on_idle_;  // called when no stream runs any more
+  std::function<void()> on_idle_;         // called when no stream runs any more
+  std::atomic<size_t> polled_bytes_ = 0;  // of TakePolled(), on their way to the loop
   std::thread thread_;
 };
 

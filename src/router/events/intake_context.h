@@ -14,6 +14,7 @@
 #include "io/net/resolver.h"
 #include "io/zmtp/byte_budget.h"
 #include "io/zmtp/zmtp_client.h"
+#include "router/events/poll_turn.h"
 #include "router/fleet/block_sizes.h"
 #include "router/fleet/feed_board.h"
 #include "router/fleet/worker.h"
@@ -42,6 +43,7 @@ struct IntakeContext {
   BlockSizes& sizes;
   Log& log;
   const IntakeOptions options;
+  PollTurn* poll_turn = nullptr;  // null: no other router polls
 
   // Bounds on the memory that one engine can use here.
   static constexpr ZmtpLimits kStreamLimits{.frames = 1024, .message = 64 << 20, .command = 4096};

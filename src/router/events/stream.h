@@ -2,6 +2,7 @@
 #pragma once
 
 #include "io/net/task.h"
+#include "router/events/poll_turn.h"
 #include "router/fleet/feed_board.h"
 
 namespace fathom {
@@ -18,6 +19,8 @@ class Stream {
   virtual bool connected() const = 0;
   // While no peer is connected: the result of a plain TCP connection.
   virtual void SetReach(FeedReach /*reach*/) {}
+  // What another router has polled from the stream's engine.
+  virtual void Heard(PolledWord /*word*/) {}
 };
 
 }  // namespace fathom
