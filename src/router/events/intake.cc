@@ -61,15 +61,13 @@ void Intake::Start() {
 void Intake::TakePolled(WorkerId worker, PolledWord word) {
   const size_t bytes = word.body.size();
   if (polled_bytes_.fetch_add(bytes) > IntakeContext::kLargestAnswer) {
-    polled_bytes_.fetch_sub(bytes);
     word.body.clear();  // the view that stays shows that events are missing
-    return TakePolled(worker, std::move(word));
   }
   loop_.Post([this, worker, bytes, word = std::move(word)]() mutable {
     polled_bytes_.fetch_sub(bytes);
     const auto feed = feeds_.find(worker);
     if (feed == feeds_.end() || !feed->second->polled) return;
-    for (const Followed& followed : feed->second->streams) followed.stream->Heard(std::move(word));
+    feed->second->streams.front().stream->Heard(std::move(word));
   });
 }
 

@@ -12,6 +12,7 @@ constexpr RepeatRule kGapLines{.freely = 5};
 // The engine itself waits up to two seconds for events before it answers.
 constexpr Duration kAnswerTime = std::chrono::seconds(15);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
+constexpr Duration kCorrectEvery = std::chrono::seconds(1);
 // How often it is looked whether it is this router's turn, and whether an event came too late.
 constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
@@ -125,14 +126,24 @@ void PollStream::TakeOwn(const PolledView& sent, std::string body) {
 void PollStream::Heard(PolledWord word) {
   if (stopped_) return;
   if (word.polls) SetConnected(true);
+  const uint64_t process = order_.view().process;
+  if (word.polls && word.view.process < process) return Correct();
   std::vector<TrtllmEvent> events;
-  if (!word.body.empty() && word.view.process >= order_.view().process) {
+  if (!word.body.empty() && word.view.process >= process) {
     auto read = Read(word.body);
     if (read) events = *std::move(read);
   }
   order_.TakeHeard(word.view, std::move(events), context_.loop.now());
   if (order_.TakeContradiction()) PassOn({}, false);
   BeginSettling();
+}
+
+// The router that polls has not heard of the engine's latest process. What it passes on would be
+// left out for ever.
+void PollStream::Correct() {
+  if (context_.loop.now() - corrected_ < kCorrectEvery) return;
+  corrected_ = context_.loop.now();
+  PassOn({}, false);
 }
 
 void PollStream::PassOn(std::string body, bool polls) {

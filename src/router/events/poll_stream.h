@@ -57,6 +57,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   bool IsMyTurn() const;
   void TakeOwn(const PolledView& sent, std::string body);
   void PassOn(std::string body, bool polls);
+  void Correct();
   // nullopt: it cannot be read, and its events are lost.
   std::optional<std::vector<TrtllmEvent>> Read(std::string_view body);
   void ReportUnreadable(std::string_view problem);
@@ -86,6 +87,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   bool up_ = false;  // from its first answer on
   bool stopped_ = false;
   bool settling_ = false;
+  TimePoint corrected_{};
 };
 
 }  // namespace fathom
