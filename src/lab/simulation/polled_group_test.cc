@@ -163,7 +163,7 @@ class PollingRouter final : public ReplicaVoice {
     now_ = now;
     next_poll_ = now + milliseconds(250);
     const PolledView sent = *std::exchange(asked_, std::nullopt);
-    if (!answer) return;
+    if (!answer) return exchange_.Rests(worker_->id());
     if (!order_) order_.emplace();
     auto events = decoder_.Read(*answer);
     const bool empty = events->empty();
@@ -196,12 +196,17 @@ class PollingRouter final : public ReplicaVoice {
  private:
   void Take(PolledWord word) {
     if (!order_) return;
-    if (word.polls && word.view.process < order_->view().process) return PassOn({}, false);
     std::vector<TrtllmEvent> events;
     if (!word.body.empty()) events = *decoder_.Read(word.body);
     order_->TakeHeard(word.view, std::move(events), now_);
     if (order_->TakeContradiction()) PassOn({}, false);
+    if (word.polls && order_->KnowsMoreThan(word.view)) Correct();
     Settle();
+  }
+  void Correct() {
+    if (now_ - corrected_ < seconds(1)) return;
+    corrected_ = now_;
+    PassOn({}, false);
   }
   void PassOn(std::string body, bool polls) {
     exchange_.Polled(worker_->id(), {order_->view(), std::move(body), polls});
@@ -236,6 +241,7 @@ class PollingRouter final : public ReplicaVoice {
   PollExchange exchange_{*this, [this](WorkerId, PolledWord word) { Take(std::move(word)); }};
   std::optional<PolledView> asked_;
   TimePoint next_poll_{};
+  TimePoint corrected_{};
 };
 
 class GroupLife {

@@ -71,6 +71,16 @@ void PollStream::SetConnected(bool up) {
   }
 }
 
+void PollStream::Stop() {
+  stopped_ = true;
+  ranks_.clear();
+  Rest();
+}
+
+void PollStream::Rest() {
+  if (context_.poll_turn != nullptr) context_.poll_turn->Rests(owner_.worker->id());
+}
+
 void PollStream::Tick() {
   for (auto& [number, rank] : ranks_) rank.feed->Tick(context_.loop.now());
 }
@@ -105,6 +115,7 @@ Task<void> PollStream::Run() {
     if (answered) TakeOwn(sent, *std::move(answer));
     if (stopped_) co_return;
     SetConnected(answered);
+    if (!answered) Rest();
     co_await context_.loop.Sleep(up_ ? context_.options.poll_interval : kAfterFailure);
   }
 }
@@ -126,20 +137,19 @@ void PollStream::TakeOwn(const PolledView& sent, std::string body) {
 void PollStream::Heard(PolledWord word) {
   if (stopped_) return;
   if (word.polls) SetConnected(true);
-  const uint64_t process = order_.view().process;
-  if (word.polls && word.view.process < process) return Correct();
   std::vector<TrtllmEvent> events;
-  if (!word.body.empty() && word.view.process >= process) {
+  if (!word.body.empty() && word.view.process >= order_.view().process) {
     auto read = Read(word.body);
     if (read) events = *std::move(read);
   }
   order_.TakeHeard(word.view, std::move(events), context_.loop.now());
   if (order_.TakeContradiction()) PassOn({}, false);
+  if (word.polls && order_.KnowsMoreThan(word.view)) Correct();
   BeginSettling();
 }
 
-// The router that polls has not heard of the engine's latest process. What it passes on would be
-// left out for ever.
+// The router that polls has not heard of the engine's latest process, or of its latest events. What
+// it passes on might be left out for ever.
 void PollStream::Correct() {
   if (context_.loop.now() - corrected_ < kCorrectEvery) return;
   corrected_ = context_.loop.now();

@@ -36,10 +36,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
 
   Task<void> Run() override;
   // The ranks leave the index at once, even if a poll is still waiting for its answer.
-  void Stop() override {
-    stopped_ = true;
-    ranks_.clear();
-  }
+  void Stop() override;
   void Tick() override;
   bool connected() const override { return up_; }
   void Heard(PolledWord word) override;
@@ -55,6 +52,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   };
 
   bool IsMyTurn() const;
+  void Rest();
   void TakeOwn(const PolledView& sent, std::string body);
   void PassOn(std::string body, bool polls);
   void Correct();

@@ -26,7 +26,7 @@ struct PolledView {
 struct PolledWord {
   PolledView view;    // after the answer
   std::string body;   // the answer as it was polled; empty: it has no events
-  bool polls = true;  // false: the origin does not poll, and tells its view alone
+  bool polls = true;  // the origin polls the worker; false: it tells its view alone
   friend bool operator==(const PolledWord&, const PolledWord&) = default;
 };
 
@@ -42,6 +42,9 @@ class PollTurn {
   virtual std::optional<PolledView> Known(WorkerId worker) const = 0;
   // Passes it on.
   virtual void Polled(WorkerId worker, PolledWord word) = 0;
+  // Polls of the worker fail, or have ended: another router takes its turn. Until the next
+  // Polled().
+  virtual void Rests(WorkerId worker) = 0;
   // No other router could pass on anything.
   virtual bool alone() const = 0;
 };

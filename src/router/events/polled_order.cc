@@ -44,6 +44,14 @@ std::optional<uint64_t> PolledOrder::next(uint32_t rank) const {
   return found == ranks_.end() ? std::nullopt : found->second.next;
 }
 
+bool PolledOrder::KnowsMoreThan(const PolledView& told) const {
+  if (told.process != view_.process) return told.process < view_.process;
+  return std::ranges::any_of(view_.next, [&](const auto& known) {
+    const auto other = told.next.find(known.first);
+    return other == told.next.end() || other->second < known.second;
+  });
+}
+
 bool PolledOrder::TakeOwn(const PolledView& sent, std::vector<TrtllmEvent> events, TimePoint now) {
   const bool later = IsOfLaterProcess(events, sent);
   if (view_.process == 0) {

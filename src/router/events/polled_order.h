@@ -49,6 +49,9 @@ class PolledOrder {
   explicit PolledOrder(PolledView known = {}, TimePoint now = {});
 
   const PolledView& view() const { return view_; }
+  // Whether another router's view lacks a process or ids that are known here. If that one polls, it
+  // must hear of them: a router that began while no other one polled counts processes from 1 again.
+  bool KnowsMoreThan(const PolledView& told) const;
   // The id that is applied next; nullopt: the rank has not begun.
   std::optional<uint64_t> next(uint32_t rank) const;
 

@@ -129,7 +129,10 @@ Task<std::optional<PollStream::Beginning>> BeginPolling(IntakeContext& context,
   }
   auto polling = PollStream::Ask(context, owner);
   auto answer = co_await polling;
-  if (!answer || !Trim(*answer).starts_with('[')) co_return std::nullopt;
+  if (!answer || !Trim(*answer).starts_with('[')) {
+    if (context.poll_turn != nullptr) context.poll_turn->Rests(owner.worker->id());
+    co_return std::nullopt;
+  }
   beginning.first = *std::move(answer);
   co_return beginning;
 }

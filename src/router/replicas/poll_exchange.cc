@@ -60,10 +60,22 @@ std::optional<PolledView> PollExchange::Known(WorkerId worker) const {
 void PollExchange::Polled(WorkerId worker, PolledWord word) {
   const std::lock_guard lock(mutex_);
   Turn& turn = turns_[worker];
-  if (word.polls) turn.polled = true;
-  turn.view = word.view;
   const bool news = !word.body.empty() || !word.polls;
-  if (!news || alone()) return;
+  if (word.polls) turn.answered = true;
+  word.polls = word.polls || turn.polls();
+  turn.view = word.view;
+  if (news) Queue(worker, std::move(word));
+}
+
+void PollExchange::Rests(WorkerId worker) {
+  const std::lock_guard lock(mutex_);
+  const auto turn = turns_.find(worker);
+  if (turn == turns_.end() || !std::exchange(turn->second.answered, false)) return;
+  Queue(worker, {.view = turn->second.view, .body = {}, .polls = false});
+}
+
+void PollExchange::Queue(WorkerId worker, PolledWord word) {
+  if (alone()) return;
   if (outgoing_bytes_ + word.body.size() > kMostOutgoing) {
     ++counts_.dropped;
     return;  // the next announcement shows that events are missing
@@ -109,7 +121,6 @@ void PollExchange::Decide(TimePoint now) {
     Turn& turn = it->second;
     if (turn.since == TimePoint{}) turn.since = now;
     if (std::exchange(turn.asked, false)) turn.last_asked = now;
-    if (std::exchange(turn.polled, false)) turn.last_polled = now;
     if (now - turn.last_asked > kForgetAfter) {
       it = turns_.erase(it);
       continue;
@@ -149,7 +160,7 @@ void PollExchange::Decide(WorkerId worker, Turn& turn, TimePoint now) const {
   if (!another_polls) from += before_us * kStep;
   if (now < from) return;
   turn.mine = true;
-  turn.last_polled = now;  // so that the others hear of it before the first answer
+  turn.answered = true;  // so that the others hear of it before the first answer
 }
 
 void PollExchange::Announce(TimePoint now) {
@@ -158,8 +169,7 @@ void PollExchange::Announce(TimePoint now) {
   {
     const std::lock_guard lock(mutex_);
     for (auto& [worker, turn] : turns_) {
-      const bool polls = turn.mine && now - turn.last_polled < kSilent;
-      if (!polls || now - turn.announced < kAnnounce) continue;
+      if (!turn.polls() || now - turn.announced < kAnnounce) continue;
       turn.announced = now;
       news.push_back({.worker = worker.value(),
                       .answer = ++answers_,
@@ -220,8 +230,12 @@ void PollExchange::Heard(const ReplicaMessage& message, TimePoint now) {
 }
 
 void PollExchange::Note(const std::string& origin, const PolledAnswer& told, TimePoint now) {
-  if (!told.polls) return;
   const WorkerId worker(told.worker);
+  if (!told.polls) {
+    const auto pollers = pollers_.find(worker);
+    if (pollers != pollers_.end()) pollers->second.erase(origin);
+    return;
+  }
   if (pollers_.size() >= kMostWorkers && !pollers_.contains(worker)) return;
   Poller& poller = pollers_[worker][origin];
   poller.heard = now;

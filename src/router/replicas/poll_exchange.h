@@ -8,8 +8,8 @@
 //   answers   are passed on as they were polled, in parts. Others apply them by event id
 //             (router/events/polled_order.h).
 //   presence  Who polls says so every kAnnounce, with its view of the ids, as long as its polls are
-//             answered. So a newcomer learns that the worker is polled, and from where on; and a
-//             lost answer is noticed also if no event follows it.
+//             answered, and says when it ends. So a newcomer learns that the worker is polled, and
+//             from where on; and a lost answer is noticed also if no event follows it.
 //
 // Threads  PollTurn from any thread, ReplicaGuest on the replicas' loop.
 // Memory   kMostOutgoing bytes wait to be told; kMostIncoming bytes of answers that are not
@@ -39,7 +39,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
  public:
   static constexpr Duration kAnnounce = std::chrono::seconds(1);
   static constexpr Duration kListen = std::chrono::seconds(2);
-  static constexpr Duration kSilent = std::chrono::seconds(5);
+  static constexpr Duration kSilent = std::chrono::seconds(4);
   static constexpr Duration kStep = std::chrono::seconds(1);
   static constexpr Duration kPartsWithin = std::chrono::seconds(2);
   static constexpr Duration kForgetAfter = std::chrono::seconds(60);
@@ -61,6 +61,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   bool Mine(WorkerId worker) override;
   std::optional<PolledView> Known(WorkerId worker) const override;
   void Polled(WorkerId worker, PolledWord word) override;
+  void Rests(WorkerId worker) override;
   bool alone() const override { return alone_.load(std::memory_order_relaxed); }
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
@@ -82,14 +83,14 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
  private:
   // A worker that this replica follows.
   struct Turn {
-    bool asked = true;    // since the last decision
-    bool polled = false;  // likewise
+    bool asked = true;  // since the last decision
     bool mine = false;
+    bool answered = false;  // our polls are, as far as is known
+    bool polls() const { return mine && answered; }
     PolledView view;                  // of our last poll
     std::optional<PolledView> known;  // of others that poll
     TimePoint since{};                // of its first decision
     TimePoint last_asked{};
-    TimePoint last_polled{};
     TimePoint quiet_since{};  // a replica before us was heard until then
     TimePoint announced{};
   };
@@ -118,6 +119,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
     friend auto operator<=>(const AnswerName&, const AnswerName&) = default;
   };
 
+  void Queue(WorkerId worker, PolledWord word);
   static uint64_t Score(WorkerId worker, std::string_view replica);
   void TellParts();
   std::optional<PolledAnswer> NextPart();
