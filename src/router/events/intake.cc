@@ -59,6 +59,19 @@ void Intake::Start() {
   thread_ = std::thread([this] { loop_.Run(); });
 }
 
+void Intake::TakePolled(WorkerId worker, PolledWord word) {
+  const size_t bytes = word.body.size();
+  if (polled_bytes_.fetch_add(bytes) > IntakeContext::kLargestAnswer) {
+    word.body.clear();  // the view that stays shows that events are missing
+  }
+  loop_.Post([this, worker, bytes, word = std::move(word)]() mutable {
+    polled_bytes_.fetch_sub(bytes);
+    const auto feed = feeds_.find(worker);
+    if (feed == feeds_.end() || !feed->second->polled) return;
+    feed->second->streams.front().stream->Heard(std::move(word));
+  });
+}
+
 void Intake::StopPolling() {
   loop_.Post([this] {
     for (const auto& [id, feed] : feeds_) {

@@ -5,10 +5,11 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks() and
+//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled() and
 //          snapshot_counts() from any.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,7 +42,11 @@ class Intake final : public SnapshotTeller {
   // Before Start(). The source must outlive the intake's last call of it, and answer no more when
   // the intake is destroyed.
   void AskFirst(SnapshotSource& source) { context_.snapshots = &source; }
+  // Before Start(): other routers poll the same engines. Must outlive the intake.
+  void SharePolls(PollTurn& turn) { context_.poll_turn = &turn; }
   void Start();
+  // What another router has polled. Dropped if too many wait.
+  void TakePolled(WorkerId worker, PolledWord word);
   // A polled engine returns each event only once. A router that is shutting down stops polling, so
   // that the next router receives them.
   void StopPolling();
@@ -96,7 +101,8 @@ class Intake final : public SnapshotTeller {
   size_t running_ = 0;  // streams that have not ended
   bool stopping_ = false;
   bool exporting_ = false;
-  std::function<void()> on_idle_;  // called when no stream runs any more
+  std::function<void()> on_idle_;         // called when no stream runs any more
+  std::atomic<size_t> polled_bytes_ = 0;  // of TakePolled(), on their way to the loop
   std::thread thread_;
 };
 

@@ -14,6 +14,7 @@
 #include "io/net/resolver.h"
 #include "io/zmtp/byte_budget.h"
 #include "io/zmtp/zmtp_client.h"
+#include "router/events/poll_turn.h"
 #include "router/events/snapshot_source.h"
 #include "router/fleet/block_sizes.h"
 #include "router/fleet/feed_board.h"
@@ -46,6 +47,7 @@ struct IntakeContext {
   const IntakeOptions options;
   SnapshotCounts& snapshot_counts;
   SnapshotSource* snapshots = nullptr;  // null: no other router is asked
+  PollTurn* poll_turn = nullptr;  // null: no other router polls
 
   // Bounds on the memory that one engine can use here.
   static constexpr ZmtpLimits kStreamLimits{.frames = 1024, .message = 64 << 20, .command = 4096};

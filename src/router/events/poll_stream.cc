@@ -12,6 +12,9 @@ constexpr RepeatRule kGapLines{.freely = 5};
 // The engine itself waits up to two seconds for events before it answers.
 constexpr Duration kAnswerTime = std::chrono::seconds(15);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
+constexpr Duration kCorrectEvery = std::chrono::seconds(1);
+// How often it is looked whether it is this router's turn, and whether an event came too late.
+constexpr Duration kLookAgain = std::chrono::milliseconds(50);
 
 FetchRequest Poll(const Worker& worker) {
   FetchRequest request;
@@ -33,12 +36,13 @@ Result<std::string> EventsIn(NetResult<FetchAnswer> answer) {
 
 }  // namespace
 
-PollStream::PollStream(IntakeContext& context, const StreamOwner& owner, std::string first)
+PollStream::PollStream(IntakeContext& context, const StreamOwner& owner, Beginning beginning)
     : context_(context),
       owner_(owner),
-      first_(std::move(first)),
+      first_(std::move(beginning.first)),
+      order_(std::move(beginning.known), context.loop.now()),
       caller_(context.loop, context.resolver, owner.endpoint, [this] { Doubt(); }) {
-  catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+  if (first_) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
   RankOf(0);  // so that the rank is visible before the first event
 }
 
@@ -67,6 +71,16 @@ void PollStream::SetConnected(bool up) {
   }
 }
 
+void PollStream::Stop() {
+  stopped_ = true;
+  ranks_.clear();
+  Rest();
+}
+
+void PollStream::Rest() {
+  if (context_.poll_turn != nullptr) context_.poll_turn->Rests(owner_.worker->id());
+}
+
 void PollStream::Tick() {
   for (auto& [number, rank] : ranks_) rank.feed->Tick(context_.loop.now());
 }
@@ -80,54 +94,156 @@ Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOw
 }
 
 Task<void> PollStream::Run() {
-  auto beginning = Apply(first_);
-  co_await beginning;
-  catching_up_.reset();
-  first_.clear();
+  if (first_) TakeOwn(order_.view(), *std::exchange(first_, std::nullopt));
   const FetchRequest request = Poll(*owner_.worker);
   while (!stopped_) {
+    if (order_.ready()) {  // a long answer is still being applied
+      co_await context_.loop.Sleep(kLookAgain);
+      continue;
+    }
+    catching_up_.reset();
+    if (!IsMyTurn()) {
+      co_await context_.loop.Sleep(kLookAgain);
+      continue;
+    }
+    const PolledView sent = order_.view();
     auto asking = caller_.Fetch(request, context_.loop.now() + kAnswerTime);
     auto polled = co_await asking;
-    const auto answer = EventsIn(std::move(polled));
+    auto answer = EventsIn(std::move(polled));
+    const bool answered = answer.has_value();
+    // Also a stream that was stopped in the meantime: the others need the events.
+    if (answered) TakeOwn(sent, *std::move(answer));
     if (stopped_) co_return;
-    SetConnected(answer.has_value());
-    if (answer) {
-      auto applying = Apply(*answer);
-      co_await applying;
-      if (stopped_) co_return;
-    }
+    SetConnected(answered);
+    if (!answered) Rest();
     co_await context_.loop.Sleep(up_ ? context_.options.poll_interval : kAfterFailure);
   }
 }
 
-Task<void> PollStream::Apply(std::string_view body) {
+bool PollStream::IsMyTurn() const {
+  return context_.poll_turn == nullptr || context_.poll_turn->Mine(owner_.worker->id());
+}
+
+void PollStream::TakeOwn(const PolledView& sent, std::string body) {
+  auto events = Read(body);
+  if (!events) return PassOn(std::move(body), true);
+  const bool empty = events->empty();
+  const bool certain = order_.TakeOwn(sent, *std::move(events), context_.loop.now());
+  (void)order_.TakeContradiction();  // the view is passed on in any case
+  PassOn(certain && !empty ? std::move(body) : std::string(), true);
+  BeginSettling();
+}
+
+void PollStream::Heard(PolledWord word) {
+  if (stopped_) return;
+  if (word.polls) SetConnected(true);
+  std::vector<TrtllmEvent> events;
+  if (!word.body.empty() && word.view.process >= order_.view().process) {
+    auto read = Read(word.body);
+    if (read) events = *std::move(read);
+  }
+  order_.TakeHeard(word.view, std::move(events), context_.loop.now());
+  if (order_.TakeContradiction()) PassOn({}, false);
+  if (word.polls && order_.KnowsMoreThan(word.view)) Correct();
+  BeginSettling();
+}
+
+// The router that polls has not heard of the engine's latest process, or of its latest events. What
+// it passes on might be left out for ever.
+void PollStream::Correct() {
+  if (context_.loop.now() - corrected_ < kCorrectEvery) return;
+  corrected_ = context_.loop.now();
+  PassOn({}, false);
+}
+
+void PollStream::PassOn(std::string body, bool polls) {
+  if (context_.poll_turn == nullptr) return;
+  context_.poll_turn->Polled(owner_.worker->id(),
+                             {.view = order_.view(), .body = std::move(body), .polls = polls});
+}
+
+std::optional<std::vector<TrtllmEvent>> PollStream::Read(std::string_view body) {
   const uint64_t malformed_before = decoder_.counters().malformed;
-  const auto events = decoder_.Decode(body);
+  auto events = decoder_.Read(body);
   if (!events) {
-    ranks_.begin()->second.feed->status().malformed_batches.Add(1);
-    if (const auto before = malformed_lines_.Next(context_.loop.now())) {
-      context_.log.Warn("An answer to /kv_cache_events could not be read",
-                        {{"worker_id", owner_.worker->id().value()},
-                         {"url", owner_.worker->spec().url},
-                         {"detail", events.error().what},
-                         {"similar_before", *before}});
-    }
-    for (auto& [number, rank] : ranks_) {  // the answer's events are lost
-      rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
-    }
-    co_return;
+    ReportUnreadable(events.error().what);
+    return std::nullopt;
   }
-  LoopShare share(context_.loop);
-  for (const PolledEvent& event : *events) {
-    Apply(event);
-    if (share.Spent(0)) co_await Yield(context_.loop);
-    if (stopped_) co_return;
-  }
-  for (const auto& [number, rank] : ranks_) ProveExcess(number);
-  FeedStatus& first = ranks_.begin()->second.feed->status();
   const TrtllmDecoder::Counters& counters = decoder_.counters();
   if (counters.malformed > malformed_before) ReportMalformed(counters.first_problem);
-  first.malformed_events.Set(counters.malformed);
+  return *std::move(events);
+}
+
+void PollStream::ReportUnreadable(std::string_view problem) {
+  if (stopped_) return;
+  ranks_.begin()->second.feed->status().malformed_batches.Add(1);
+  if (const auto before = malformed_lines_.Next(context_.loop.now())) {
+    context_.log.Warn("An answer to /kv_cache_events could not be read",
+                      {{"worker_id", owner_.worker->id().value()},
+                       {"url", owner_.worker->spec().url},
+                       {"detail", problem},
+                       {"similar_before", *before}});
+  }
+  for (auto& [number, rank] : ranks_) {  // the answer's events are lost
+    rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+  }
+}
+
+// Small answers are applied before this returns.
+void PollStream::BeginSettling() {
+  if (!settling_) Spawn(Settle(shared_from_this()));
+}
+
+// Applies what is ready, and goes on until nothing is held back.
+Task<void> PollStream::Settle(std::shared_ptr<PollStream> self) {
+  settling_ = true;
+  LoopShare share(context_.loop);
+  while (!stopped_) {
+    GiveUpLate();
+    bool applied = false;
+    while (auto step = order_.Next()) {
+      if (stopped_) break;
+      applied = true;
+      Apply(*std::move(step));
+      if (share.Spent(0)) co_await Yield(context_.loop);
+    }
+    if (applied && !stopped_) ProveExcess();
+    if (stopped_ || !order_.waiting()) break;
+    co_await context_.loop.Sleep(kLookAgain);
+  }
+  settling_ = false;
+}
+
+void PollStream::GiveUpLate() {
+  const bool alone = context_.poll_turn == nullptr || context_.poll_turn->alone();
+  order_.Expire(context_.loop.now(), alone ? Duration::zero() : PolledOrder::kPatience);
+}
+
+void PollStream::Apply(PolledOrder::Step step) {
+  using What = PolledOrder::Step::What;
+  if (step.what == What::kRestart) return Restart();
+  if (step.what == What::kGap) return Lose(step.rank, step.lost);
+  for (const PolledEvent& event : decoder_.Take(std::move(step.event))) Apply(event);
+  ranks_.begin()->second.feed->status().malformed_events.Set(decoder_.counters().malformed);
+}
+
+void PollStream::Restart() {
+  for (auto& [number, rank] : ranks_) {
+    decoder_.Forget(number);
+    rank.next.reset();
+    rank.feed->status().restarts.Add(1);
+    rank.feed->Reset(context_.loop.now());
+  }
+}
+
+void PollStream::Lose(uint32_t number, uint64_t lost) {
+  Rank& rank = RankOf(number);
+  rank.feed->status().gaps.Add(1);
+  rank.feed->status().lost_batches.Add(lost);
+  rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+  rank.next.reset();
+  decoder_.Forget(number);
+  SayLost(rank, number, lost);
 }
 
 // `problem` is that of the stream's first one.
@@ -144,11 +260,12 @@ void PollStream::ReportMalformed(std::string_view problem) {
 
 // Before an event proves the block size, a held block that is larger than the operator's setting
 // proves that the setting is wrong.
-void PollStream::ProveExcess(uint32_t number) {
+void PollStream::ProveExcess() {
   const uint32_t configured = context_.sizes.configured();
   if (configured == 0) return;
-  const uint32_t largest = decoder_.largest_held(number);
-  if (largest > configured) {
+  for (const auto& [number, rank] : ranks_) {
+    const uint32_t largest = decoder_.largest_held(number);
+    if (largest <= configured) continue;
     context_.sizes.Exceeded(*owner_.worker, number, largest, context_.loop.now());
   }
 }
@@ -170,16 +287,12 @@ void PollStream::SayLost(Rank& rank, uint32_t number, uint64_t lost) {
 void PollStream::Apply(const PolledEvent& event) {
   Rank& rank = RankOf(event.rank);
   FeedStatus& status = rank.feed->status();
-  if (rank.next && event.id > *rank.next) {
+  if (rank.next && event.id > *rank.next) {  // the decoder held too many
     const uint64_t lost = event.id - *rank.next;
     status.gaps.Add(1);
     status.lost_batches.Add(lost);
     rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
-    decoder_.Forget(event.rank);
     SayLost(rank, event.rank, lost);
-  } else if (rank.next && event.id < *rank.next) {
-    status.restarts.Add(1);
-    rank.feed->Reset(context_.loop.now());
   }
   rank.next = event.id + 1;
   status.batches.Add(1);

@@ -1,8 +1,9 @@
 // Polls TensorRT-LLM for the changes of its caches (POST /kv_cache_events).
 //
-// An answer removes its events from the engine's queue, so only one reader is possible. Event ids
-// are consecutive per rank. A gap means that the engine's buffer overflowed or that an answer was
-// lost in transit. There is no replay, so the rank is cleared.
+// An answer removes its events from the engine's queue. Of several routers one polls, and passes on
+// its answers (router/events/poll_turn.h): the stream applies its own and theirs alike, in the
+// order of the events' ids (router/events/polled_order.h). A gap means that the engine's buffer
+// overflowed or that an answer was lost in transit. There is no replay, so the rank is cleared.
 //
 // Threads  The intake's loop.
 #pragma once
@@ -15,27 +16,30 @@
 #include "base/repeat_limit.h"
 #include "io/http/fetch.h"
 #include "router/events/intake_context.h"
+#include "router/events/polled_order.h"
 #include "router/events/rank_feed.h"
 #include "router/events/stream.h"
 #include "router/events/trtllm_dialect.h"
 
 namespace fathom {
 
-class PollStream final : public Stream {
+class PollStream final : public Stream, public std::enable_shared_from_this<PollStream> {
  public:
   static constexpr std::string_view kPath = "/kv_cache_events";
 
-  // `first` is an answer that was already received.
-  PollStream(IntakeContext& context, const StreamOwner& owner, std::string first);
+  // How a stream begins.
+  struct Beginning {
+    PolledView known;                  // of others
+    std::optional<std::string> first;  // an answer that was already received, after `known`
+  };
+  PollStream(IntakeContext& context, const StreamOwner& owner, Beginning beginning);
 
   Task<void> Run() override;
   // The ranks leave the index at once, even if a poll is still waiting for its answer.
-  void Stop() override {
-    stopped_ = true;
-    ranks_.clear();
-  }
+  void Stop() override;
   void Tick() override;
   bool connected() const override { return up_; }
+  void Heard(PolledWord word) override;
 
   // One poll over a connection of its own, to find out whether a worker answers polls.
   static Task<Result<std::string>> Ask(IntakeContext& context, const StreamOwner& owner);
@@ -43,29 +47,45 @@ class PollStream final : public Stream {
  private:
   struct Rank {
     std::unique_ptr<RankFeed> feed;
-    std::optional<uint64_t> next;
+    std::optional<uint64_t> next;  // that the decoder returns
     RepeatLimit gap_lines;
   };
 
-  Task<void> Apply(std::string_view body);
-  void Apply(const PolledEvent& event);
+  bool IsMyTurn() const;
+  void Rest();
+  void TakeOwn(const PolledView& sent, std::string body);
+  void PassOn(std::string body, bool polls);
+  void Correct();
+  // nullopt: it cannot be read, and its events are lost.
+  std::optional<std::vector<TrtllmEvent>> Read(std::string_view body);
+  void ReportUnreadable(std::string_view problem);
   void ReportMalformed(std::string_view problem);
+  void BeginSettling();
+  Task<void> Settle(std::shared_ptr<PollStream> self);
+  void GiveUpLate();
+  void Apply(PolledOrder::Step step);
+  void Apply(const PolledEvent& event);
+  void Restart();
+  void Lose(uint32_t number, uint64_t lost);
   void SayLost(Rank& rank, uint32_t number, uint64_t lost);
-  void ProveExcess(uint32_t number);
+  void ProveExcess();
   Rank& RankOf(uint32_t number);
   void SetConnected(bool up);
   void Doubt();
 
   IntakeContext& context_;
   const StreamOwner owner_;
-  std::string first_;
+  std::optional<std::string> first_;
   std::optional<CatchUp::Share> catching_up_;  // until it is applied
+  PolledOrder order_;
   TrtllmDecoder decoder_;
   std::map<uint32_t, Rank> ranks_;
   RepeatLimit malformed_lines_;
   Caller caller_;    // its connection also tells when the engine's process ends
   bool up_ = false;  // from its first answer on
   bool stopped_ = false;
+  bool settling_ = false;
+  TimePoint corrected_{};
 };
 
 }  // namespace fathom

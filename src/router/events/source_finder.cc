@@ -4,12 +4,14 @@
 
 #include "base/text.h"
 #include "io/http/fetch.h"
-#include "router/events/poll_stream.h"
 
 namespace fathom {
 namespace {
 
 constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr Duration kTurnAgain = std::chrono::milliseconds(50);
+// A turn comes in seconds. If it does not, the engine is polled all the same, which does no harm.
+constexpr Duration kLongestTurn = std::chrono::seconds(30);
 
 // A worker's answer at a path.
 struct Page {
@@ -83,6 +85,58 @@ Task<uint32_t> CountRanks(IntakeContext& context, const StreamOwner& owner) {
   co_return page.body ? RanksInMetrics(*page.body) : 1;
 }
 
+// Whether the engine has the path of polls, without a poll: it refuses the method, where another
+// engine knows no such path.
+Task<bool> HasPollPath(IntakeContext& context, const StreamOwner& owner) {
+  constexpr int kMethodNotAllowed = 405;
+  FetchRequest request;
+  request.method = "OPTIONS";
+  request.path = std::string(PollStream::kPath);
+  const std::string& key = owner.worker->spec().api_key;
+  if (!key.empty()) request.headers.emplace_back("authorization", "Bearer " + key);
+  const TimePoint deadline = context.loop.now() + kAnswerTime;
+  auto asking = Fetch(context.loop, context.resolver, *owner.endpoint, request, deadline);
+  const auto answer = co_await asking;
+  co_return answer && answer->status == kMethodNotAllowed;
+}
+
+// Returns when it is this router's turn to poll, or when another one is heard that does.
+Task<void> AwaitTurn(IntakeContext& context, const StreamOwner& owner) {
+  const WorkerId worker = owner.worker->id();
+  const TimePoint latest = context.loop.now() + kLongestTurn;
+  while (!context.poll_turn->Mine(worker) && !context.poll_turn->Known(worker) &&
+         context.loop.now() < latest) {
+    co_await context.loop.Sleep(kTurnAgain);
+  }
+}
+
+// nullopt: the engine does not answer polls.
+Task<std::optional<PollStream::Beginning>> BeginPolling(IntakeContext& context,
+                                                        const StreamOwner& owner) {
+  PollStream::Beginning beginning;
+  if (context.poll_turn != nullptr) {
+    auto probing = HasPollPath(context, owner);
+    const bool polled = co_await probing;
+    if (polled) {
+      auto waiting = AwaitTurn(context, owner);
+      co_await waiting;
+    }
+    auto known = context.poll_turn->Known(owner.worker->id());
+    if (known) beginning.known = *std::move(known);
+    if (polled && beginning.known.process > 0 && !context.poll_turn->Mine(owner.worker->id())) {
+      co_return beginning;
+    }
+  }
+  auto polling = PollStream::Ask(context, owner);
+  auto answer = co_await polling;
+  if (!answer || !Trim(*answer).starts_with('[')) {
+    if (context.poll_turn != nullptr) context.poll_turn->Rests(owner.worker->id());
+    co_return std::nullopt;
+  }
+  beginning.first = *std::move(answer);
+  co_return beginning;
+}
+
 void Override(const WorkerSpec& spec, std::vector<EventSource>& sources) {
   for (EventSource& source : sources) {
     if (spec.kv_events_topic) source.topic = *spec.kv_events_topic;
@@ -132,12 +186,9 @@ Task<SourcePlan> FindSources(IntakeContext& context, const StreamOwner& owner) {
   if (!spec.kv_events) {
     // An engine that is polled answers late if it has no events, and then there is no replay.
     owner.worker->catch_up.Searched();
-    auto polling = PollStream::Ask(context, owner);
-    auto polled = co_await polling;
-    if (polled && Trim(*polled).starts_with('[')) {
-      plan.poll = *std::move(polled);
-      co_return plan;
-    }
+    auto polling = BeginPolling(context, owner);
+    plan.poll = co_await polling;
+    if (plan.poll) co_return plan;
     // Engines that connect to the router are distinguished by their topics.
     if (!context.options.bind.empty()) co_return plan;
   }

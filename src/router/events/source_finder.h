@@ -6,6 +6,9 @@
 //
 // The engine is queried in every case, because only it reports the number of ranks.
 //
+// A poll takes events out of the engine. With other routers in front of it, one that has such a
+// path is polled only when it is this router's turn, or not at all if another one polls it.
+//
 // Threads  The intake's loop.
 #pragma once
 
@@ -16,16 +19,17 @@
 #include "io/net/task.h"
 #include "router/events/event_source.h"
 #include "router/events/intake_context.h"
+#include "router/events/poll_stream.h"
 
 namespace fathom {
 
 struct SourcePlan {
-  std::vector<EventSource> sources;  // endpoints to connect to
-  std::optional<std::string> poll;   // poll instead; holds the first answer, whose events must not
-                                     // be lost
-  std::string problem;               // why no source was found, for operators; with the fix
-  bool publisher_off = false;        // no source, because the engine reports its publisher as off
-  bool final = false;                // the worker has answered: another query would return the same
+  std::vector<EventSource> sources;           // endpoints to connect to
+  std::optional<PollStream::Beginning> poll;  // poll instead; holds the first answer, whose events
+                                              // must not be lost
+  std::string problem;         // why no source was found, for operators; with the fix
+  bool publisher_off = false;  // no source, because the engine reports its publisher as off
+  bool final = false;          // the worker has answered: another query would return the same
 };
 
 Task<SourcePlan> FindSources(IntakeContext& context, const StreamOwner& owner);

@@ -6,6 +6,7 @@
 
 #include "engine/rank_label.h"
 #include "io/net/task.h"
+#include "router/events/poll_turn.h"
 #include "router/fleet/feed_board.h"
 
 namespace fathom {
@@ -28,6 +29,8 @@ class Stream {
   virtual std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& /*rank*/) { return nullptr; }
   // Appends those of these ranks of which a snapshot could be made now.
   virtual void ListTellable(std::vector<RankLabel>& /*ranks*/) {}
+  // What another router has polled from the stream's engine.
+  virtual void Heard(PolledWord /*word*/) {}
 };
 
 }  // namespace fathom

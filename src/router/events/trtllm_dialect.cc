@@ -53,12 +53,37 @@ void Append(StoredEvent& event, TrtllmBlock& block) {
 }  // namespace
 
 Result<std::vector<PolledEvent>> TrtllmDecoder::Decode(std::string_view body) {
+  TRY(std::vector<TrtllmEvent> events, Read(body));
+  Output out;
+  for (TrtllmEvent& event : events) TakeOne(std::move(event), out);
+  return out;
+}
+
+Result<std::vector<TrtllmEvent>> TrtllmDecoder::Read(std::string_view body) {
   Result<Json> json = Json::Parse(body);
   if (!json) return Fail(Blame::kPeer, "KV cache events: {}", json.error().what);
-  const Json::Array* events = json->array();
-  if (events == nullptr) return Fail(Blame::kPeer, "KV cache events: not a JSON array");
+  const Json::Array* array = json->array();
+  if (array == nullptr) return Fail(Blame::kPeer, "KV cache events: not a JSON array");
+  std::vector<TrtllmEvent> events;
+  for (const Json& one : *array) {
+    Result<TrtllmEvent> event = ReadTrtllmHead(one);
+    if (!event) {
+      Complain("an event", event.error().what);
+      continue;
+    }
+    if (const Result<> read = ReadTrtllmData(one, *event); !read) {
+      Complain(fmt::format("event {}", event->id), read.error().what);
+      event->data = TrtllmOther{};
+      event->window = 0;
+    }
+    events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+std::vector<PolledEvent> TrtllmDecoder::Take(TrtllmEvent event) {
   Output out;
-  for (const Json& event : *events) DecodeOne(event, out);
+  TakeOne(std::move(event), out);
   return out;
 }
 
@@ -89,19 +114,11 @@ void TrtllmDecoder::Complain(std::string_view where, std::string_view problem) {
   if (counters_.malformed++ == 0) counters_.first_problem = fmt::format("{}: {}", where, problem);
 }
 
-void TrtllmDecoder::DecodeOne(const Json& json, Output& out) {
-  Result<TrtllmEvent> event = ReadTrtllmHead(json);
-  if (!event) return Complain("an event", event.error().what);
-  if (ranks_.size() >= kMaxRanks && !ranks_.contains(event->rank))
+void TrtllmDecoder::TakeOne(TrtllmEvent event, Output& out) {
+  if (ranks_.size() >= kMaxRanks && !ranks_.contains(event.rank))
     return Complain("attention_dp_rank", "too many ranks");
-  const Result<> read = ReadTrtllmData(json, *event);
-  if (!read) {
-    Complain(fmt::format("event {}", event->id), read.error().what);
-    event->data = TrtllmOther{};
-    event->window = 0;
-  }
-  Rank& rank = ranks_[event->rank];
-  Admit(rank, *std::move(event), out);
+  Rank& rank = ranks_[event.rank];
+  Admit(rank, std::move(event), out);
 }
 
 void TrtllmDecoder::Admit(Rank& rank, TrtllmEvent event, Output& out) {

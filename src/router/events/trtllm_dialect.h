@@ -80,6 +80,11 @@ class TrtllmDecoder {
 
   Result<std::vector<PolledEvent>> Decode(std::string_view body);
 
+  // The two halves of Decode(), for events that do not come in order: what an answer contains, as
+  // it is; and one event after those before it.
+  Result<std::vector<TrtllmEvent>> Read(std::string_view body);
+  std::vector<PolledEvent> Take(TrtllmEvent event);
+
   // The rank's engine is a new process: forgets all that was learned about it.
   void Forget(uint32_t rank) { ranks_.erase(rank); }
 
@@ -108,7 +113,7 @@ class TrtllmDecoder {
 
   using Output = std::vector<PolledEvent>;
 
-  void DecodeOne(const Json& json, Output& out);
+  void TakeOne(TrtllmEvent event, Output& out);
   void Admit(Rank& rank, TrtllmEvent event, Output& out);
   void StartAgain(Rank& rank, Output& out);
   static void Learn(Rank& rank, const TrtllmStored& stored);

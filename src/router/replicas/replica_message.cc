@@ -42,8 +42,9 @@ void Describe(auto& a, Of<SessionBinding> auto& b) { a(b.session, b.worker, b.cl
 void Describe(auto& a, Of<SessionBindings> auto& b) { a(b.bindings); }
 void Describe(auto& a, Of<ResponsePinTold> auto& p) { a(p.response, p.rank, p.tokens, p.idle_ms); }
 void Describe(auto& a, Of<ResponsePinsTold> auto& p) { a(p.pins); }
+void Describe(auto& a, Of<PolledRank> auto& r) { a(r.rank, r.next); }
 void Describe(auto& a, Of<PolledAnswer> auto& p) {
-  a(p.worker, p.answer, p.part, p.parts, Bytes{p.bytes});
+  a(p.worker, p.answer, p.part, p.parts, Bytes{p.bytes}, p.process, p.ranks, p.polls);
 }
 void Describe(auto& a, Of<Challenge> auto& c) { a(c.to, c.incarnation, c.nonce); }
 void Describe(auto& a, Of<Proof> auto& p) { a(p.to, p.nonce); }

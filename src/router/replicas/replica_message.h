@@ -121,13 +121,24 @@ struct ResponsePinsTold {
   friend bool operator==(const ResponsePinsTold&, const ResponsePinsTold&) = default;
 };
 
-// An answer of an engine that hands out its events once, as it came.
+// How far the origin has heard the events of a rank that is polled.
+struct PolledRank {
+  uint32_t rank = 0;
+  uint64_t next = 0;  // all ids are below
+  friend bool operator==(const PolledRank&, const PolledRank&) = default;
+};
+
+// An answer of an engine that hands out its events once, as it came
+// (router/replicas/poll_exchange.h).
 struct PolledAnswer {
   uint64_t worker = 0;
   uint32_t part = 0;  // of `parts`, if it is longer than a message
   uint32_t parts = 1;
   uint64_t answer = 0;  // number of the origin's answers
   std::string bytes;
+  uint64_t process = 0;  // of the engine, counted
+  std::vector<PolledRank> ranks;
+  bool polls = true;  // the origin polls that worker
   friend bool operator==(const PolledAnswer&, const PolledAnswer&) = default;
 };
 

@@ -1,0 +1,227 @@
+// The intake in front of an engine whose events are polled, beside other routers.
+#include "router/events/poll_stream.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "router/events/intake.h"
+#include "testing/becomes.h"
+#include "testing/loopback_server.h"
+
+namespace fathom {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Answers polls from a list, and with no events after that.
+class PolledEnginePages final : private HttpHandler {
+ public:
+  explicit PolledEnginePages(bool refuses_options = true)
+      : refuses_options_(refuses_options), server_(thread_, *this) {}
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.address().port()); }
+  int polls() const { return polls_; }
+  void Add(std::string answer) {
+    const std::lock_guard lock(mutex_);
+    answers_.push_back(std::move(answer));
+  }
+
+ private:
+  Task<void> Handle(ServerConnection& connection) override {
+    const std::string method(connection.head().method);
+    const bool path = connection.head().target == PollStream::kPath;
+    auto reading = connection.ReadBody();
+    co_await reading;
+    Answer answer{.status = 404, .body = "{}", .headers = {}};
+    if (path && method == "POST") answer = {.status = 200, .body = Next(), .headers = {}};
+    if (path && method == "OPTIONS" && refuses_options_) answer.status = 405;
+    auto responding = connection.Respond(answer);
+    co_await responding;
+  }
+  Answer Refuse(const RequestProblem& problem) override {
+    return {.status = problem.status, .body = problem.what, .headers = {}};
+  }
+  std::string Next() {
+    const std::lock_guard lock(mutex_);
+    ++polls_;
+    if (answers_.empty()) return "[]";
+    std::string answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
+  }
+
+  const bool refuses_options_;
+  std::atomic<int> polls_ = 0;
+  std::mutex mutex_;
+  std::deque<std::string> answers_;  // guarded by mutex_
+  LoopThread thread_;
+  LoopbackServer server_;
+};
+
+// Other routers, as the test wants them.
+class ScriptedTurn final : public PollTurn {
+ public:
+  bool Mine(WorkerId) override { return mine; }
+  std::optional<PolledView> Known(WorkerId) const override {
+    const std::lock_guard lock(mutex_);
+    return known_;
+  }
+  void Polled(WorkerId, PolledWord word) override {
+    const std::lock_guard lock(mutex_);
+    words_.push_back(std::move(word));
+  }
+  void Rests(WorkerId) override { ++rests; }
+  bool alone() const override { return false; }
+
+  void SetKnown(PolledView view) {
+    const std::lock_guard lock(mutex_);
+    known_ = std::move(view);
+  }
+  std::vector<PolledWord> words() const {
+    const std::lock_guard lock(mutex_);
+    return words_;
+  }
+
+  std::atomic<bool> mine = false;
+  std::atomic<int> rests = 0;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<PolledView> known_;
+  std::vector<PolledWord> words_;
+};
+
+// Events without blocks.
+std::string PolledBody(uint64_t from, uint64_t to) {
+  std::string body = "[";
+  for (uint64_t id = from; id < to; ++id) {
+    if (id > from) body += ',';
+    body += R"({"event_id":)" + std::to_string(id) + R"(,"data":{"type":"created"}})";
+  }
+  return body + "]";
+}
+
+class PollStreamTest : public testing::Test {
+ protected:
+  void Start(const std::string& url, PollTurn* turn) {
+    worker_ = *fleet_.Add({.url = url});
+    const auto endpoint = std::make_shared<const Endpoint>(Endpoint{*Url::Parse(url), nullptr});
+    IntakeOptions options;
+    options.poll_interval = milliseconds(1);
+    options.look_again = milliseconds(10);
+    intake_ = *Intake::Create(
+        options, fleet_, [endpoint](WorkerId) { return endpoint; }, resolver_, index_, board_,
+        sizes_, log_);
+    if (turn != nullptr) intake_->SharePolls(*turn);
+    intake_->Start();
+  }
+  // The last event id that was applied.
+  int64_t last() const {
+    const auto feeds = board_.All();
+    return feeds.empty() ? -1 : feeds.front()->last_sequence.load();
+  }
+  bool IsPolled() const { return !board_.All().empty(); }
+
+  Log log_{STDERR_FILENO, LogLevel::kOff};
+  Fleet fleet_{BreakerOptions{}};
+  Resolver resolver_;
+  CacheIndex index_{64 << 20, 7};
+  FeedBoard board_;
+  BlockSizes sizes_{{}, false, fleet_, log_, TimePoint(seconds(1))};
+  std::shared_ptr<Worker> worker_;
+  std::unique_ptr<Intake> intake_;
+};
+
+TEST_F(PollStreamTest, OneRouterPolls) {
+  PolledEnginePages engine;
+  engine.Add(PolledBody(0, 3));
+  engine.Add(PolledBody(3, 5));
+  Start(engine.url(), nullptr);
+  EXPECT_TRUE(Becomes([&] { return last() == 4; }));
+  engine.Add(PolledBody(0, 2));  // another process
+  EXPECT_TRUE(Becomes([&] { return last() == 1; }));
+  EXPECT_EQ(board_.All().front()->restarts.Get(), 1u);
+  EXPECT_EQ(board_.All().front()->gaps.Get(), 0u);
+  intake_->Stop();
+}
+
+TEST_F(PollStreamTest, ARouterWhoseTurnItIsNotLearnsFromOthersAndDoesNotPoll) {
+  PolledEnginePages engine;
+  engine.Add(PolledBody(7, 9));
+  ScriptedTurn turn;
+  turn.SetKnown({.process = 3, .next = {{0, 0}}});
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return IsPolled(); }));
+  intake_->TakePolled(worker_->id(), {{3, {{0, 7}}}, PolledBody(4, 7), true});  // it came early
+  intake_->TakePolled(worker_->id(), {{3, {{0, 4}}}, PolledBody(0, 4), true});
+  EXPECT_TRUE(Becomes([&] { return last() == 6; }));
+  EXPECT_EQ(engine.polls(), 0);
+  turn.mine = true;
+  EXPECT_TRUE(Becomes([&] { return last() == 8; }));
+  intake_->Stop();
+  ASSERT_FALSE(turn.words().empty());
+  const auto words = turn.words();
+  const auto told =
+      std::ranges::find_if(words, [](const auto& word) { return !word.body.empty(); });
+  ASSERT_NE(told, words.end());
+  EXPECT_EQ(*told, (PolledWord{{3, {{0, 9}}}, PolledBody(7, 9), true}));
+}
+
+TEST_F(PollStreamTest, TheFirstAnswerIsPassedOn) {
+  PolledEnginePages engine;
+  engine.Add(PolledBody(0, 3));
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  EXPECT_TRUE(Becomes([&] { return last() == 2; }));
+  intake_->Stop();
+  EXPECT_EQ(turn.words().front(), (PolledWord{{1, {{0, 3}}}, PolledBody(0, 3), true}));
+  EXPECT_GE(turn.rests, 1);  // it has stopped
+}
+
+TEST_F(PollStreamTest, ARouterThatStopsHavingTheTurnStopsPolling) {
+  PolledEnginePages engine;
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  EXPECT_TRUE(Becomes([&] { return engine.polls() > 3; }));
+  turn.mine = false;
+  std::this_thread::sleep_for(milliseconds(200));
+  const int polls = engine.polls();
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(engine.polls(), polls);
+  intake_->Stop();
+}
+
+// Whether it answers polls can only be found out by a poll.
+TEST_F(PollStreamTest, AnEngineWithoutAPathOfPollsIsAskedOnceAndItsAnswerPassedOn) {
+  PolledEnginePages engine(false);
+  engine.Add(PolledBody(0, 3));
+  ScriptedTurn turn;
+  Start(engine.url(), &turn);
+  EXPECT_TRUE(Becomes([&] { return last() == 2; }));
+  EXPECT_EQ(engine.polls(), 1);
+  intake_->Stop();
+  EXPECT_EQ(turn.words().front().body, PolledBody(0, 3));
+}
+
+TEST_F(PollStreamTest, ARouterThatPollsWithAnOldViewIsCorrected) {
+  PolledEnginePages engine;
+  ScriptedTurn turn;
+  turn.SetKnown({.process = 3, .next = {{0, 7}}});
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return IsPolled(); }));
+  intake_->TakePolled(worker_->id(), {{2, {{0, 9}}}, PolledBody(7, 9), true});
+  EXPECT_TRUE(Becomes([&] { return !turn.words().empty(); }));
+  intake_->Stop();
+  EXPECT_EQ(turn.words().front(), (PolledWord{{3, {{0, 7}}}, "", false}));
+  EXPECT_EQ(last(), -1);
+}
+
+}  // namespace
+}  // namespace fathom
