@@ -47,7 +47,7 @@ bool TokenizeRoster::Available(const Member& member, TimePoint now) const {
 }
 
 TokenizeRoster::Burden TokenizeRoster::BurdenOf(const Worker& worker, TimePoint now) const {
-  Burden burden{.load = worker.in_flight.load(std::memory_order_relaxed)};
+  Burden burden{.load = worker.in_flight_in_all()};
   const auto found = standings_.find(worker.id());
   if (found == standings_.end()) return burden;
   const Standing& standing = found->second;
