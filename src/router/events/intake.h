@@ -5,8 +5,8 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled() and
-//          snapshot_counts() from any.
+//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled()
+//          and snapshot_counts() from any.
 #pragma once
 
 #include <atomic>

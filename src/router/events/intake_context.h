@@ -47,7 +47,7 @@ struct IntakeContext {
   const IntakeOptions options;
   SnapshotCounts& snapshot_counts;
   SnapshotSource* snapshots = nullptr;  // null: no other router is asked
-  PollTurn* poll_turn = nullptr;  // null: no other router polls
+  PollTurn* poll_turn = nullptr;        // null: no other router polls
 
   // Bounds on the memory that one engine can use here.
   static constexpr ZmtpLimits kStreamLimits{.frames = 1024, .message = 64 << 20, .command = 4096};

@@ -87,6 +87,8 @@ struct GatewayOptions {
   bool literal_user_text = false;
   bool ask_usage = true;
   bool ready_when_trusted = false;
+  bool ready_when_informed = false;
+  Duration replay_timeout = std::chrono::seconds(5);  // a replay without progress is not awaited
   std::string replica_id = "router";  // told to replicas that requests are forwarded to
   std::string replica_ca_file;        // authorities of their URLs; empty: the system's
 };

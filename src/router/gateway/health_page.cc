@@ -249,6 +249,23 @@ std::string WhyDoubted(const std::vector<TrustKeeper::Doubted>& doubted) {
       doubted.size(), first.rank, first.url, Name(first.cause));
 }
 
+// Why the index is not what it could be yet; empty: it is.
+std::string WhyNotInformed(const GatewayContext& context, const FleetSnapshot& fleet) {
+  if (context.replicas != nullptr) {
+    const auto view = context.replicas->Current();
+    if (view == nullptr || !view->informed) {
+      return "the index is being taken over from another replica (--ready-when informed)";
+    }
+  }
+  const TimePoint now = std::chrono::steady_clock::now();
+  const auto replaying = std::ranges::count_if(fleet.members(), [&](const Member& member) {
+    return member.state == WorkerState::kReady &&
+           member.worker->catch_up.Awaited(now, context.options.replay_timeout);
+  });
+  if (replaying == 0) return "";
+  return fmt::format("{} workers replay their KV events (--ready-when informed)", replaying);
+}
+
 }  // namespace
 
 Answer ReadyPage(const GatewayContext& context) {
@@ -273,6 +290,11 @@ Answer ReadyPage(const GatewayContext& context) {
   }
   if (fleet->routable() == 0)
     return NotReady("no worker is ready", WhyNobody(*fleet, context.sources));
+  if (context.options.ready_when_informed && context.cache_index != nullptr) {
+    if (const std::string why = WhyNotInformed(context, *fleet); !why.empty()) {
+      return NotReady("not informed", why);
+    }
+  }
   if (context.options.ready_when_trusted && context.trust != nullptr) {
     if (const auto doubted = context.trust->AllDoubted(); !doubted.empty()) {
       return NotReady("doubted", WhyDoubted(doubted));

@@ -98,6 +98,11 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
     out.Add(Metric("fathom_replica_round_trip_seconds"), {{"replica", row.id}},
             Seconds(row.round_trip));
   }
+  const MetricFamily& snapshots = Metric("fathom_replica_snapshots_total");
+  out.Add(snapshots, {{"what", "asked"}}, static_cast<double>(view->snapshots.asked));
+  out.Add(snapshots, {{"what", "taken"}}, static_cast<double>(view->snapshots.taken));
+  out.Add(snapshots, {{"what", "refused"}}, static_cast<double>(view->snapshots.refused));
+  out.Add(snapshots, {{"what", "told"}}, static_cast<double>(view->snapshots.told));
   AddMessages(*view, out);
 }
 

@@ -35,6 +35,13 @@ struct ReplicaView {
   std::string problem;    // the carrier's, if it is not up
   TimePoint since{};      // when it came up, or went down
   std::vector<Row> rows;  // this replica first, then by id
+  bool informed = true;   // the index was taken over, as far as the others have it
+  struct Snapshots {      // ranks
+    uint64_t asked = 0;
+    uint64_t taken = 0;
+    uint64_t refused = 0;
+    uint64_t told = 0;
+  } snapshots;
   uint64_t conflicts = 0;
   ReplicaGroupCounts counts;
   Carrier::Status carried;

@@ -40,14 +40,30 @@ Result<std::unique_ptr<Replicas>> Replicas::Create(ReplicasOptions options, cons
   replicas->group_ =
       std::make_unique<ReplicaGroup>(std::move(group), replicas->seal_.get(), *replicas->carrier_,
                                      [self = replicas.get()] { return self->Describe(); });
-  ReplicaGroup& voice = *replicas->group_;
-  replicas->loads_ = std::make_unique<LoadExchange>(world.fleet, world.speed, voice, world.relief);
-  replicas->prompts_ = std::make_unique<PromptExchange>(world.sent, voice);
-  replicas->sessions_ = std::make_unique<SessionExchange>(world.sessions, world.pins, voice);
-  voice.Invite(*replicas->loads_);
-  voice.Invite(*replicas->prompts_);
-  voice.Invite(*replicas->sessions_);
+  replicas->InviteAll();
   return replicas;
+}
+
+void Replicas::InviteAll() {
+  loads_ = std::make_unique<LoadExchange>(world_.fleet, world_.speed, *group_, world_.relief);
+  prompts_ = std::make_unique<PromptExchange>(world_.sent, *group_);
+  sessions_ = std::make_unique<SessionExchange>(world_.sessions, world_.pins, *group_);
+  group_->Invite(*loads_);
+  group_->Invite(*prompts_);
+  group_->Invite(*sessions_);
+  Intake* const intake = world_.intake;
+  if (intake == nullptr) return;
+  index_ = std::make_unique<IndexExchange>(
+      *group_, *intake, intake->snapshot_counts(),
+      [this](std::move_only_function<void()> work) { loop_.Post(std::move(work)); },
+      IndexExchangeOptions{.seed = RandomSecret()});
+  polls_ = std::make_unique<PollExchange>(*group_, [intake](WorkerId worker, PolledWord word) {
+    intake->TakePolled(worker, std::move(word));
+  });
+  group_->Invite(*index_);
+  group_->Invite(*polls_);
+  intake->AskFirst(*index_);
+  intake->SharePolls(*polls_);
 }
 
 Replicas::Replicas(ReplicasOptions options, const World& world, Log& log)
@@ -108,6 +124,7 @@ ReplicaPresence Replicas::Describe() const {
   ReplicaPresence presence;
   presence.url = options_.url;
   presence.models = options_.models;
+  presence.informed = index_ != nullptr && index_->informed();
   presence.version = kVersion;
   presence.workers = static_cast<uint32_t>(world_.fleet.Current()->routable());
   return presence;
@@ -146,6 +163,17 @@ void Replicas::ShowView(TimePoint now) {
                           .presence = peer.presence,
                           .hears_us = peer.hears_us,
                           .round_trip = peer.round_trip});
+  }
+  view->informed = index_ == nullptr || index_->informed();
+  if (index_ != nullptr) {
+    const auto read = [](const std::atomic<uint64_t>& n) {
+      return n.load(std::memory_order_relaxed);
+    };
+    const SnapshotCounts& taken = world_.intake->snapshot_counts();
+    view->snapshots = {.asked = read(index_->counts().asked),
+                       .taken = read(taken.adopted),
+                       .refused = read(taken.dropped) + read(index_->counts().without),
+                       .told = read(index_->counts().served)};
   }
   board_.Publish(std::move(view));
 }

@@ -19,9 +19,12 @@
 #include "io/net/message_seal.h"
 #include "io/net/resolver.h"
 #include "io/net/task.h"
+#include "router/events/intake.h"
 #include "router/fleet/fleet.h"
 #include "router/replicas/carrier.h"
+#include "router/replicas/index_exchange.h"
 #include "router/replicas/load_exchange.h"
+#include "router/replicas/poll_exchange.h"
 #include "router/replicas/prompt_exchange.h"
 #include "router/replicas/replica_group.h"
 #include "router/replicas/replica_spec.h"
@@ -59,6 +62,7 @@ class Replicas {
     SentPrompts& sent;
     SessionAffinity& sessions;
     ResponsePins& pins;
+    Intake* intake;  // null: KV events are not followed. It must not have been started yet
     std::function<void()> relief;  // called after the others' load has become less
     // Called a few times per second with those that are heard. Only in a group with a key.
     std::function<void(const ReplicaPeers& peers)> show_peers;
@@ -81,6 +85,7 @@ class Replicas {
   Replicas(ReplicasOptions options, const World& world, Log& log);
 
   Result<std::unique_ptr<Carrier>> MakeCarrier(Resolver& resolver);
+  void InviteAll();
   Task<void> Run();
   ReplicaPresence Describe() const;
   void ShowView(TimePoint now);
@@ -97,6 +102,8 @@ class Replicas {
   std::unique_ptr<LoadExchange> loads_;
   std::unique_ptr<PromptExchange> prompts_;
   std::unique_ptr<SessionExchange> sessions_;
+  std::unique_ptr<IndexExchange> index_;  // null without an intake, as the next
+  std::unique_ptr<PollExchange> polls_;
   ReplicaBoard board_;
   bool up_ = false;  // at the last view
   TimePoint since_{};

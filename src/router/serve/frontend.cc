@@ -163,6 +163,8 @@ GatewayOptions GatewayOptionsOf(const Settings& s) {
   o.literal_user_text = s.Flag("literal-user-text");
   o.ask_usage = s.Flag("ask-usage");
   o.ready_when_trusted = s.Choice("ready-when") == "trusted";
+  o.ready_when_informed = s.Choice("ready-when") == "informed";
+  o.replay_timeout = s.Time("kv-events-replay-timeout");
   return o;
 }
 
@@ -470,6 +472,7 @@ Result<void> Frontend::OpenReplicas() {
       .sent = context_->steering.sent,
       .sessions = context_->affinity,
       .pins = context_->response_pins,
+      .intake = intake_.get(),
       .relief = [this] { context_->dispatch.Wake(); },
       .show_peers = [this](const ReplicaPeers& peers) { ShowPeers(peers); }};
   TRY(replicas_, Replicas::Create(*group_, world, *resolver_, log_));

@@ -129,13 +129,16 @@ Result<void> CheckReplicas(const Settings& settings) {
   TRY_VOID(NameOf(settings, "replica-group"));
   if (!settings.Text("replica-id").empty()) TRY_VOID(NameOf(settings, "replica-id"));
   const bool key = !settings.Text("replica-key-file").empty();
-  if (key == settings.Flag("replica-open")) {
-    return Fail(
-        Blame::kCaller,
-        key ? "--replica-key-file and --replica-open contradict each other: remove one"
-            : "--replicas needs a key that all routers of the group share: set "
-              "--replica-key-file, or allow everybody who reaches them to steer requests with "
-              "--replica-open");
+  const bool open = settings.Flag("replica-open");
+  if (key && open) {
+    return Fail(Blame::kCaller,
+                "--replica-key-file and --replica-open contradict each other: remove one");
+  }
+  if (!key && !open) {
+    return Fail(Blame::kCaller,
+                "--replicas needs a key that all routers of the group share: set "
+                "--replica-key-file, or allow everybody who reaches them to steer requests with "
+                "--replica-open");
   }
   if (const auto* const nats = std::get_if<NatsReplicas>(&spec)) return CheckNats(settings, *nats);
   if (settings.Text("replica-listen").empty()) {
