@@ -36,7 +36,7 @@ class MeshNode {
  public:
   MeshNode(const std::string& id, const Address& listen, MeshReplicas replicas,
            ResolverOptions resolving = {}, Duration most_silence = seconds(30))
-      : resolver_(std::move(resolving)) {
+      : asks_(!resolving.servers.empty()), resolver_(std::move(resolving)) {
     thread_.Call([&] {
       auto mesh = ZmtpMesh::Create(thread_.loop(), resolver_, log_.log(),
                                    {.id = id,
@@ -56,13 +56,17 @@ class MeshNode {
     });
   }
   ~MeshNode() {
-    resolver_.Stop();
     thread_.Call([&] {
       mesh_->Stop();
       mesh_.reset();
     });
+    // A lookup that the mesh waits for ends before this one does.
+    if (asks_) {
+      thread_.Complete([&] { return resolver_.Ask(thread_.loop(), "fathom-peers.test", 1); });
+    }
     thread_.Settle();
     thread_.Settle();
+    resolver_.Stop();
   }
 
   bool Publish(std::string_view message) {
@@ -101,6 +105,7 @@ class MeshNode {
 
  private:
   LogFile log_;
+  const bool asks_;  // a name server
   Resolver resolver_;
   LoopThread thread_;
   std::unique_ptr<ZmtpMesh> mesh_;
