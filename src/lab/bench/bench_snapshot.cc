@@ -27,7 +27,7 @@ constexpr std::string_view kUsage =
     "blocks: of each rank; prompt: blocks of a prompt; churn: share of the prompts that were\n"
     "replaced once. See bench/README.md.\n";
 
-constexpr size_t kSlice = 4096;         // blocks, as the intake does it
+constexpr size_t kSlice = 4096;  // blocks, as the intake does it
 constexpr size_t kPieceBytes = 192 << 10;
 constexpr size_t kIndexBytes = size_t{16} << 30;
 constexpr BlockShape kShape{.size = 16, .pairs = false};

@@ -6,8 +6,8 @@
 
 namespace fathom {
 
-// fathom bench snapshot [NAME=VALUE]...: see bench/README.md. Prints one JSON object; returns an exit
-// status, which is a failure if the copy differs from the original.
+// fathom bench snapshot [NAME=VALUE]...: see bench/README.md. Prints one JSON object; returns an
+// exit status, which is a failure if the copy differs from the original.
 int RunBenchSnapshot(std::span<const std::string_view> args);
 
 }  // namespace fathom

@@ -169,10 +169,11 @@ void IndexExchange::AskPieces(Fetch& fetch, TimePoint now) {
 
 void IndexExchange::SendAsk(const Fetch& fetch, size_t piece) {
   const std::string& peer = fetch.tried.back();
-  struct Ask ask {
-    .to = peer, .question = fetch.question, .about = std::string(kAboutRank), .rank = fetch.rank,
-    .from = piece
-  };
+  struct Ask ask{.to = peer,
+                 .question = fetch.question,
+                 .about = std::string(kAboutRank),
+                 .rank = fetch.rank,
+                 .from = piece};
   voice_.TellOne(peer, std::move(ask));
 }
 
@@ -261,10 +262,11 @@ void IndexExchange::AskForRanks(TimePoint now) {
   ranks_peer_ = peers[random_.Below(peers.size())];
   ranks_asked_ = now;
   ranks_question_ = ++last_question_;
-  struct Ask ask {
-    .to = ranks_peer_, .question = ranks_question_, .about = std::string(kAboutRanks), .rank = {},
-    .from = 0
-  };
+  struct Ask ask{.to = ranks_peer_,
+                 .question = ranks_question_,
+                 .about = std::string(kAboutRanks),
+                 .rank = {},
+                 .from = 0};
   voice_.TellOne(ranks_peer_, std::move(ask));
 }
 
@@ -312,7 +314,10 @@ void IndexExchange::ServeRanks(const std::string& origin, uint64_t question) {
       ranks.resize(std::min(ranks.size(), kPiece / kLabelBytes));
       std::string bytes = EncodeLabels(ranks);
       counts_.sent_bytes.fetch_add(bytes.size(), std::memory_order_relaxed);
-      voice_.TellOne(origin, Piece{.to = origin, .question = question, .piece = 0, .pieces = 1,
+      voice_.TellOne(origin, Piece{.to = origin,
+                                   .question = question,
+                                   .piece = 0,
+                                   .pieces = 1,
                                    .bytes = std::move(bytes)});
     });
   });

@@ -1,9 +1,9 @@
 // How does a router that starts get the index of one that has followed the engines for longer?
 //
 // Rank by rank. The intake asks for a rank when it joins the rank's stream; a peer that says it is
-// informed is asked for a snapshot, which comes in pieces. Each piece is asked for, a few at a time,
-// and again if it does not come. Pieces are put together, checked by the snapshot's digest, and the
-// intake decides by the engine's own batches whether the snapshot fits (StreamFollower).
+// informed is asked for a snapshot, which comes in pieces. Each piece is asked for, a few at a
+// time, and again if it does not come. Pieces are put together, checked by the snapshot's digest,
+// and the intake decides by the engine's own batches whether the snapshot fits (StreamFollower).
 //
 //   newcomer                                peer
 //   Ask rank, piece 0          ------->     exports the rank, cuts it
@@ -102,8 +102,8 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
     std::vector<bool> here;  // by piece
     size_t missing = 0;
     size_t last_bytes = 0;
-    size_t next = 0;                     // the first that was not asked for
-    std::map<size_t, TimePoint> asked;   // pieces that are awaited
+    size_t next = 0;                    // the first that was not asked for
+    std::map<size_t, TimePoint> asked;  // pieces that are awaited
     TimePoint progress{};
   };
   // A snapshot on its way to another.

@@ -318,9 +318,8 @@ TEST_F(ExchangeTest, StrangeQuestionsAndPiecesHaveNoEffect) {
   Ask(old, 5, answers);
   Run(milliseconds(50));
   const auto ask = [&](std::string about, uint64_t question, uint64_t from) {
-    struct Ask content {
-      .to = "old", .question = question, .about = std::move(about), .rank = {1, 0}, .from = from
-    };
+    struct Ask content{
+        .to = "old", .question = question, .about = std::move(about), .rank = {1, 0}, .from = from};
     strange.TellOne("old", content);
   };
   for (uint64_t i = 0; i < 2000; ++i) {
