@@ -77,7 +77,7 @@ struct SnapshotTimes {
 };
 
 void StorePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
-  Random random(number * 0x9e3779b97f4a7c15u);
+  Random random(Random(number).Next());  // not shifted copies of each other
   std::vector<uint64_t> locals(plan.prompt);
   std::vector<uint64_t> hashes(plan.prompt);
   for (uint64_t& local : locals) local = random.Next();
@@ -86,7 +86,7 @@ void StorePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
 }
 
 void RemovePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
-  Random random(number * 0x9e3779b97f4a7c15u);
+  Random random(Random(number).Next());
   std::vector<uint64_t> hashes(plan.prompt);
   for (uint64_t i = 0; i < plan.prompt; ++i) (void)random.Next();
   for (uint64_t& hash : hashes) hash = random.Next();

@@ -1,0 +1,173 @@
+#include "router/events/followed_rank.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <numeric>
+
+#include "codec/msgpack_writer.h"
+#include "testing/loop_thread.h"
+
+namespace fathom {
+namespace {
+
+constexpr uint32_t kBlockTokens = 16;
+
+// One prompt of the engine, stored with one batch.
+std::vector<TokenId> PromptOf(uint64_t number, size_t blocks) {
+  std::vector<TokenId> tokens(blocks * kBlockTokens);
+  std::iota(tokens.begin(), tokens.end(), static_cast<TokenId>(number * 1'000'000));
+  return tokens;
+}
+
+std::string StoringBatch(uint64_t number, size_t blocks) {
+  MsgpackWriter w;
+  w.Array(3).Double(static_cast<double>(number)).Array(1).Array(6).String("BlockStored");
+  w.Array(static_cast<uint32_t>(blocks));
+  for (size_t i = 0; i < blocks; ++i) w.Unsigned(number * 1'000'000 + i + 1);
+  w.Nil();
+  const std::vector<TokenId> tokens = PromptOf(number, blocks);
+  w.Array(static_cast<uint32_t>(tokens.size()));
+  for (const TokenId token : tokens) w.Unsigned(token);
+  w.Unsigned(kBlockTokens).Nil().Unsigned(0);
+  return w.Take();
+}
+
+// Answers when it is told to.
+struct SlowSource final : SnapshotSource {
+  void Ask(const RankLabel& rank, Answer answer) override {
+    asked.push_back(rank);
+    answers.push_back(std::move(answer));
+  }
+  void AnswerAll(const std::shared_ptr<const HoldingSnapshot>& snapshot) {
+    for (Answer& answer : std::exchange(answers, {})) answer(snapshot);
+  }
+  std::vector<RankLabel> asked;
+  std::vector<Answer> answers;
+};
+
+// What a router has to follow a rank.
+struct Router {
+  Router(Loop& loop, Resolver& resolver, Log& log, SnapshotSource* source, Duration wait)
+      : worker(*fleet.Add({.url = "http://a:1"})),
+        sizes(BlockSizeRules{}, true, fleet, log, TimePoint{}),
+        context{.loop = loop,
+                .budget = budget,
+                .resolver = resolver,
+                .index = index,
+                .seat = seat,
+                .board = board,
+                .sizes = sizes,
+                .log = log,
+                .options = IntakeOptions{.snapshot_wait = wait},
+                .snapshot_counts = counts,
+                .snapshots = source} {
+    sizes.Join(worker, TimePoint{});
+    sizes.Serves(worker->id(), {"m"}, TimePoint{});
+    sizes.Reported(worker->id(), {}, TimePoint{});
+    rank.emplace(context, StreamOwner{worker, nullptr}, 0, "here", "");
+    rank->status().connected.store(true, std::memory_order_relaxed);
+  }
+  ~Router() { rank->Stop(); }
+
+  size_t DepthOf(uint64_t number, size_t blocks) {
+    std::vector<TokenId> tokens = PromptOf(number, blocks);
+    tokens.push_back(1);
+    CacheReader reader(index);
+    for (const auto& found : reader.Match(tokens, NamespaceSeed("", ""))) {
+      return found.tokens[0] / kBlockTokens;
+    }
+    return 0;
+  }
+
+  Fleet fleet{BreakerOptions{}};
+  std::shared_ptr<Worker> worker;
+  CacheIndex index{64 << 20, 7};
+  Epochs::Seat seat{index.epochs()};
+  FeedBoard board;
+  BlockSizes sizes;
+  ByteBudget budget{64 << 20};
+  SnapshotCounts counts;
+  IntakeContext context;
+  std::optional<FollowedRank> rank;
+};
+
+class FollowedRankTest : public testing::Test {
+ protected:
+  Task<void> Feed(Router& router, uint64_t sequence, size_t blocks) {
+    std::string number(8, '\0');
+    number[7] = static_cast<char>(sequence);
+    const std::string payload = StoringBatch(sequence, blocks);
+    const ZmqMessage message{std::string_view("topic"), std::string_view(number),
+                             std::string_view(payload)};
+    router.rank->Message(message);
+    auto applying = router.rank->ApplyRest();
+    co_await applying;
+  }
+
+  // The old router has three batches, the newcomer is given its snapshot and the live batch `next`.
+  Task<void> Pass(uint64_t next) {
+    old_->rank->Connected();
+    for (uint64_t i = 0; i < 3; ++i) {
+      auto feeding = Feed(*old_, i, 100);
+      co_await feeding;
+    }
+    auto exporting = old_->rank->Export(1 << 20);
+    const Result<std::string> bytes = co_await exporting;
+    EXPECT_TRUE(bytes.has_value());
+    auto opened = HoldingSnapshot::Open(bytes.value_or(""));
+    EXPECT_TRUE(opened.has_value());
+    fresh_->rank->Connected();
+    EXPECT_TRUE(fresh_->rank->repairing());
+    EXPECT_EQ(source_.asked.size(), 1u);
+    source_.AnswerAll(std::make_shared<const HoldingSnapshot>(*std::move(opened)));
+    auto repairing = fresh_->rank->Repair();
+    co_await repairing;
+    EXPECT_FALSE(fresh_->rank->repairing());
+    EXPECT_EQ(fresh_->DepthOf(0, 100), 0u) << "nothing has proven the snapshot yet";
+    auto feeding = Feed(*fresh_, next, 100);
+    co_await feeding;
+  }
+  Task<void> WaitInVain() {
+    fresh_->rank->Connected();
+    auto repairing = fresh_->rank->Repair();
+    co_await repairing;
+    EXPECT_FALSE(fresh_->rank->repairing());
+    auto feeding = Feed(*fresh_, 7, 10);
+    co_await feeding;
+  }
+
+  Log log_{STDERR_FILENO, LogLevel::kOff};
+  Resolver resolver_;
+  Loop loop_;
+  SlowSource source_;
+  std::unique_ptr<Router> old_ = std::make_unique<Router>(loop_, resolver_, log_, nullptr, kNoTime);
+  std::unique_ptr<Router> fresh_ =
+      std::make_unique<Router>(loop_, resolver_, log_, &source_, std::chrono::hours(1));
+  static constexpr Duration kNoTime{};
+};
+
+TEST_F(FollowedRankTest, GoesOnFromTheSnapshotOfAnotherRouter) {
+  RunToEnd(loop_, [this] { return Pass(3); });
+  for (uint64_t number = 0; number < 4; ++number) EXPECT_EQ(fresh_->DepthOf(number, 100), 100u);
+  EXPECT_EQ(fresh_->counts.adopted, 1u);
+  EXPECT_EQ(fresh_->counts.blocks, 300u);
+  EXPECT_TRUE(fresh_->rank->tellable());
+}
+
+TEST_F(FollowedRankTest, DropsASnapshotThatDoesNotFitTheEvents) {
+  RunToEnd(loop_, [this] { return Pass(9); });
+  EXPECT_EQ(fresh_->DepthOf(0, 100), 0u);
+  EXPECT_EQ(fresh_->DepthOf(9, 100), 100u);
+  EXPECT_EQ(fresh_->counts.dropped, 1u);
+}
+
+TEST_F(FollowedRankTest, WithoutAnAnswerTheStreamIsFollowedAfterATime) {
+  fresh_ =
+      std::make_unique<Router>(loop_, resolver_, log_, &source_, std::chrono::milliseconds(20));
+  RunToEnd(loop_, [this] { return WaitInVain(); });
+  EXPECT_EQ(fresh_->DepthOf(7, 10), 10u);
+}
+
+}  // namespace
+}  // namespace fathom
