@@ -194,8 +194,8 @@ void PollStream::BeginSettling() {
   if (!settling_) Spawn(Settle(shared_from_this()));
 }
 
-// Applies what is ready, and goes on until nothing is held back.
-Task<void> PollStream::Settle(std::shared_ptr<PollStream> self) {
+// Applies what is ready, and goes on until nothing is held back. Keeps the stream alive until then.
+Task<void> PollStream::Settle(std::shared_ptr<PollStream> /*self*/) {
   settling_ = true;
   LoopShare share(context_.loop);
   while (!stopped_) {
