@@ -271,5 +271,83 @@ TEST_F(ExchangeForwardTest, LeavesTheReplicaWhenTheClientLeaves) {
   EXPECT_EQ(context_->peers.counts().failed, 0u);
 }
 
+// Another router, with a worker of its own.
+class RealReplica {
+ public:
+  RealReplica(LoopThread& thread, Resolver& resolver, Log& log, const std::string& id,
+              std::vector<std::string> models, const std::string& worker)
+      : thread_(thread),
+        fleet_({}, Fleet::kMaxWorkers, *ModelSlice::Of(std::move(models))),
+        prober_(control_, resolver, fleet_, ProbeOptions{}, log),
+        directory_(fleet_, prober_, [](const std::string&) { return std::nullopt; }, log) {
+    options_.replica_id = id;
+    options_.steering.mode = RouterMode::kRoundRobin;
+    options_.api_keys = {"key"};
+    WorkerRequest request;
+    request.url = worker;
+    const WorkerId joined = (*directory_.Join(request))->id();
+    fleet_.SetModels(joined, {.models = {}, .cards = {}, .any_model = true});
+    fleet_.SetHealthy(joined);
+    context_ = std::make_unique<GatewayContext>(options_, ModelLibrary(), fleet_, directory_,
+                                                resolver, registry_, log, 1);
+    desk_ = std::make_unique<PageDesk>(*context_, control_);
+    gateway_ = std::make_unique<Gateway>(*context_, thread.loop(), *desk_, 1);
+    server_ = std::make_unique<LoopbackServer>(thread, *gateway_);
+  }
+  ~RealReplica() {
+    server_.reset();
+    thread_.Call([this] { gateway_.reset(); });
+  }
+
+  std::string url() const { return "http://" + server_->address().ToString(); }
+  GatewayContext& context() { return *context_; }
+
+ private:
+  LoopThread& thread_;
+  GatewayOptions options_;
+  Loop control_;  // never runs
+  Registry registry_;
+  Fleet fleet_;
+  Prober prober_;
+  Directory directory_;
+  std::unique_ptr<GatewayContext> context_;
+  std::unique_ptr<PageDesk> desk_;
+  std::unique_ptr<Gateway> gateway_;
+  std::unique_ptr<LoopbackServer> server_;
+};
+
+TEST_F(ExchangeForwardTest, ForwardsFromGatewayToGatewayOnce) {
+  servers_.push_back(std::make_unique<ScriptedServer>([this](RawSocket& socket) {
+    if (TakeRequest("worker", socket)) socket.Send(kPeerAnswer);
+  }));
+  RawSocket client = Client();
+  RealReplica other(thread_, resolver_, log_, "other", {"there"}, servers_.back()->url());
+  context_->peers.Set({{"other", other.url(), {"there", "moved"}}});
+  // Each would forward the moved model to the other, for ever.
+  other.context().peers.Set({{"self", "http://" + server_->address().ToString(), {}}});
+  client.Send(RequestFor("there", "authorization: Bearer key\r\n"));
+  const std::string answer = client.ReadAnswer();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nx-fathom-replica: other\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nx-fathom-worker: "));
+  EXPECT_THAT(answer, EndsWith("its word"));
+  EXPECT_THAT(FirstRequest(), Not(HasSubstr("x-fathom-forwarded")));
+  EXPECT_THAT(FirstRequest(), Not(HasSubstr("Bearer"))) << "workers do not get the routers' keys";
+
+  client.Send(RequestFor("moved", "authorization: Bearer key\r\n"));
+  const std::string moved = client.ReadAnswer();
+  EXPECT_THAT(moved, StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(moved, HasSubstr("replica 'other', which does not serve it"));
+  EXPECT_EQ(other.context().peers.counts().misdirected, 1u);
+  EXPECT_EQ(other.context().peers.counts().forwarded, 0u);
+
+  client.Send(RequestFor("there", ""));
+  EXPECT_THAT(client.ReadAnswer(), StartsWith("HTTP/1.1 401 ")) << "the other has a key";
+  // The other's server waits for connections that this gateway keeps.
+  client.Close();
+  server_.reset();
+  thread_.Call([this] { gateway_.reset(); });
+}
+
 }  // namespace
 }  // namespace fathom
