@@ -220,6 +220,9 @@ TEST(ZmtpMesh, AStoppedReplicaHoldsUpNeitherUsNorTheOthersAndHeals) {
 
   std::atomic<bool> enough = false;
   Duration longest{};
+  Duration usual{};  // of a loop that has nothing to do with it, on this machine now
+  LoopThread idle;
+  idle.loop().Post([&] { Spawn(MeasureMeshTurns(idle.loop(), enough, usual)); });
   one.thread().loop().Post([&] { Spawn(MeasureMeshTurns(one.thread().loop(), enough, longest)); });
   {
     const Held held(stopped);
@@ -238,7 +241,8 @@ TEST(ZmtpMesh, AStoppedReplicaHoldsUpNeitherUsNorTheOthersAndHeals) {
   }
   enough = true;
   std::this_thread::sleep_for(milliseconds(20));
-  one.thread().Call([&] { EXPECT_LT(longest, milliseconds(500)) << Seconds(longest); });
+  idle.Stop();
+  one.thread().Call([&] { EXPECT_LT(longest, milliseconds(500) + 4 * usual) << Seconds(usual); });
   RecordProperty("longest_turn_us", static_cast<int>(longest.count() / 1000));
   EXPECT_TRUE(Hears(stopped, one));
   EXPECT_TRUE(Becomes([&] { return one.whole(); }));
