@@ -134,7 +134,7 @@ std::optional<VirtualRouter::Visit> VirtualRouter::Route(std::span<const TokenId
 std::optional<VirtualRouter::Visit> VirtualRouter::RouteByLoad() {
   candidates_.clear();
   for (const Place& place : places_) {
-    candidates_.push_back({place.worker->id(), place.worker->in_flight});
+    candidates_.push_back({place.worker->id(), place.worker->in_flight_in_all()});
   }
   return Visit{.engine = present_[policy_.Decide(candidates_)]};
 }

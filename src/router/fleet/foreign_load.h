@@ -11,7 +11,7 @@ namespace fathom {
 struct ForeignLoad {
   double queued = 0;       // units of prefill work without a first byte
   double oldest = 0;       // of these, the largest that is in progress
-  TimePoint busy_since{};  // when the last of those in progress began
+  TimePoint busy_since{};  // when the prefill in progress on the rank began, as the last one knows
   uint64_t context = 0;    // tokens
   uint32_t requests = 0;
   uint32_t waiting = 0;  // of these, without a first byte

@@ -21,7 +21,7 @@
 
 namespace fathom {
 
-// The load of one rank, as far as it does not change with time alone.
+// The load of one rank, of all replicas, as far as it does not change with time alone.
 struct LoadShare {
   // The least that it can become without a further event, and before a silent prefill ends.
   double backlog = 0;

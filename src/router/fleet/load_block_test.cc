@@ -107,7 +107,8 @@ TEST(LoadBoard, PutsRanksOfAGroupTogetherAndFillsGaps) {
   EXPECT_EQ(late.block(), later.block());
 }
 
-// Whatever happens on a rank, at any time its backlog is not below the block's.
+// Whatever happens on a rank, here or by another replica, at any time its backlog is not below the
+// block's.
 TEST(LoadBoardProperty, ABlockIsNeverAboveItsRanks) {
   Random random(5);
   LoadBoard board;
@@ -124,7 +125,17 @@ TEST(LoadBoardProperty, ABlockIsNeverAboveItsRanks) {
   TimePoint now = kNow;
   for (int step = 0; step < 20'000; ++step) {
     now += Duration(static_cast<int64_t>(random.Below(2'000'000'000)));
-    if (requests.size() < 8 && random.Below(2) == 0) {
+    if (random.Below(4) == 0) {
+      const double work = static_cast<double>(random.Below(3000));
+      const auto waiting = static_cast<uint32_t>(random.Below(3));
+      ranks[random.Below(ranks.size())]->SetForeign(
+          {.queued = waiting == 0 ? 0 : work,
+           .oldest = waiting == 0 ? 0 : work * random.Unit(),
+           .busy_since = now - Duration(static_cast<int64_t>(random.Below(2'000'000'000))),
+           .context = random.Below(100),
+           .requests = waiting + static_cast<uint32_t>(random.Below(3)),
+           .waiting = waiting});
+    } else if (requests.size() < 8 && random.Below(2) == 0) {
       Request& request = *requests.emplace_back(std::make_unique<Request>());
       request.rank = random.Below(ranks.size());
       const auto kind = random.Below(3) == 0 ? RankLoad::Kind::kSilent : RankLoad::Kind::kAnnounced;

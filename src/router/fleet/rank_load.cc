@@ -21,7 +21,10 @@ void RankLoad::Enter(Stay& stay, Kind kind, double work, uint64_t context, TimeP
   stay.after_ = nullptr;
   (youngest_ != nullptr ? youngest_->after_ : oldest_) = &stay;
   youngest_ = &stay;
-  if (oldest_ == &stay) busy_since_ = now;
+  if (oldest_ == &stay) {
+    own_since_ = now;
+    if (foreign_.waiting == 0) busy_since_ = now;
+  }
   queued_ += work;
   context_ += context;
   ++requests_;
@@ -37,7 +40,7 @@ void RankLoad::EndPrefill(Stay& stay, TimePoint now) {
   --waiting_;
   // Floating-point sums drift; an empty queue resets the sum to exactly zero.
   queued_ = oldest_ == nullptr ? 0 : queued_ - stay.work_;
-  busy_since_ = now;
+  own_since_ = busy_since_ = now;
 }
 
 void RankLoad::FirstByte(Stay& stay, TimePoint now) {
@@ -55,7 +58,7 @@ void RankLoad::FirstByte(Stay& stay, TimePoint now) {
 // Ends the silent prefills whose estimated time is over, oldest first.
 void RankLoad::EndOverdue(TimePoint now, double unit) {
   while (oldest_ != nullptr && oldest_->kind_ == Kind::kSilent) {
-    const TimePoint end = Silence{busy_since_, oldest_->work_}.End(unit);
+    const TimePoint end = Silence{own_since_, oldest_->work_}.End(unit);
     if (now < end) return;
     EndPrefill(*oldest_, end);
   }
@@ -77,34 +80,64 @@ void RankLoad::SetShare(Stay& stay, uint64_t context) {
 void RankLoad::Leave(Stay& stay, TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (!stay.here_) return;
+  const TimePoint own_since = own_since_;
   const TimePoint busy_since = busy_since_;
   const bool was_oldest = oldest_ == &stay;
   const bool was_prefilling = stay.prefilling_;
   EndPrefill(stay, now);
   // A request that left from the middle of the queue does not show the others' progress.
-  if (was_prefilling && !was_oldest) busy_since_ = busy_since;
+  if (was_prefilling && !was_oldest) {
+    own_since_ = own_since;
+    busy_since_ = busy_since;
+  }
   stay.here_ = false;
   context_ -= stay.context_ + stay.grown_;
   --requests_;
   Publish();
 }
 
-// Without a further event the oldest prefill comes at most as far as kMostProgress.
+void RankLoad::SetForeign(const ForeignLoad& foreign) {
+  const std::lock_guard lock(mutex_);
+  const TimePoint before = foreign_.busy_since;
+  foreign_ = foreign;
+  foreign_.busy_since = std::max(before, foreign.busy_since);
+  Publish();
+}
+
+RankLoad::Placed RankLoad::placed() const {
+  const std::lock_guard lock(mutex_);
+  return {.queued = queued_,
+          .oldest = OldestWork(),
+          .busy_since = busy_since_,
+          .context = context_,
+          .requests = requests_,
+          .waiting = waiting_};
+}
+
+double RankLoad::LargestOldest() const { return std::max(OldestWork(), foreign_.oldest); }
+
+// Without a further event the prefill in progress comes at most as far as kMostProgress.
 LoadShare RankLoad::Share() const {
-  LoadShare share{.context = context_, .requests = requests_, .waiting = waiting_};
-  if (oldest_ == nullptr) return share;
-  share.silent = oldest_->kind_ == Kind::kSilent;
-  share.backlog = std::max(queued_ - kMostProgress * oldest_->work_, 0.0);
+  LoadShare share{.context = context_ + foreign_.context,
+                  .requests = requests_ + foreign_.requests,
+                  .waiting = waiting_ + foreign_.waiting};
+  if (share.waiting == 0) return share;
+  share.silent = oldest_ != nullptr && oldest_->kind_ == Kind::kSilent;
+  share.backlog = std::max(queued_ + foreign_.queued - kMostProgress * LargestOldest(), 0.0);
   return share;
 }
 
 void RankLoad::Publish() {
-  seen_.queued.store(queued_, std::memory_order_relaxed);
-  seen_.oldest.store(oldest_ == nullptr ? 0 : oldest_->work_, std::memory_order_relaxed);
-  seen_.busy_since.store(busy_since_.time_since_epoch().count(), std::memory_order_relaxed);
-  seen_.context.store(context_, std::memory_order_relaxed);
-  seen_.requests.store(requests_, std::memory_order_relaxed);
-  seen_.waiting.store(waiting_, std::memory_order_relaxed);
+  const auto ticks = [](TimePoint time) { return time.time_since_epoch().count(); };
+  const TimePoint busy_since = std::max(busy_since_, foreign_.busy_since);
+  seen_.queued.store(queued_ + foreign_.queued, std::memory_order_relaxed);
+  seen_.oldest.store(LargestOldest(), std::memory_order_relaxed);
+  seen_.busy_since.store(ticks(busy_since), std::memory_order_relaxed);
+  seen_.own_oldest.store(OldestWork(), std::memory_order_relaxed);
+  seen_.own_since.store(ticks(own_since_), std::memory_order_relaxed);
+  seen_.context.store(context_ + foreign_.context, std::memory_order_relaxed);
+  seen_.requests.store(requests_ + foreign_.requests, std::memory_order_relaxed);
+  seen_.waiting.store(waiting_ + foreign_.waiting, std::memory_order_relaxed);
   const LoadShare share = Share();
   seen_.silent.store(share.silent, std::memory_order_relaxed);
   if (place_ == nullptr || share == shared_) return;
@@ -133,8 +166,8 @@ RankLoad::View RankLoad::Look(TimePoint now, double unit) {
 }
 
 RankLoad::Silence RankLoad::silence() const {
-  return {.since = TimePoint(Duration(seen_.busy_since.load(std::memory_order_relaxed))),
-          .work = seen_.oldest.load(std::memory_order_relaxed)};
+  return {.since = TimePoint(Duration(seen_.own_since.load(std::memory_order_relaxed))),
+          .work = seen_.own_oldest.load(std::memory_order_relaxed)};
 }
 
 RankLoad::View RankLoad::LookAgain(TimePoint now, double unit) const {

@@ -1,4 +1,4 @@
-// How much of the router's work is on this rank?
+// How much work is on this rank, of this router and of its other replicas?
 //
 // Each request stays on its rank from dispatch to its last byte: first as prefill work, in order of
 // arrival, as engines process it; from its first byte on as context that is decoded. When all stays
@@ -8,6 +8,11 @@
 //           estimated from the engine's speed; the next first byte corrects it. A request whose
 //           answer is not streamed (kSilent) shows no first token: it counts as prefilled when its
 //           estimated time is over, or when a later request has its first byte.
+// Replicas  The engine has one queue for the requests of all replicas. So a request that enters
+//           while others' prefills wait does not begin a prefill, and a first byte that any replica
+//           has seen corrects the progress. Whose request is the oldest is not known: the progress
+//           reaches at most into the largest of the oldest ones. When others' silent prefills end
+//           is for them to say.
 // Threads   Any; a short lock for requests. Look() takes it only to end a silent prefill. Its
 //           numbers may be of slightly different moments while a request enters or leaves.
 #pragma once
@@ -18,6 +23,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "router/fleet/foreign_load.h"
 #include "router/fleet/load_block.h"
 
 namespace fathom {
@@ -45,6 +51,7 @@ class RankLoad {
     Stay* after_ = nullptr;
   };
 
+  // Of all replicas.
   struct View {
     double backlog = 0;    // work before a new request's, minus the estimated progress
     double queued = 0;     // work of all requests without a first byte, progress ignored
@@ -64,14 +71,31 @@ class RankLoad {
   void SetShare(Stay& stay, uint64_t context);
   void Leave(Stay& stay, TimePoint now);
 
+  // What the other replicas have placed, from now on. The prefill that is in progress never began
+  // earlier than it was said to before.
+  void SetForeign(const ForeignLoad& foreign);
+  // What this router itself has placed.
+  struct Placed {
+    double queued = 0;
+    double oldest = 0;  // work of the oldest prefill
+    // When the prefill that is in progress on the rank began, as far as this router's own requests
+    // show it; also without one of its own.
+    TimePoint busy_since{};
+    uint64_t context = 0;
+    uint32_t requests = 0;
+    uint32_t waiting = 0;
+    friend bool operator==(const Placed&, const Placed&) = default;
+  };
+  Placed placed() const;
+
   // `unit` is the time per unit of work, in nanoseconds.
   View Look(TimePoint now, double unit);
   // The same, but silent prefills that are overdue are not ended.
   View LookAgain(TimePoint now, double unit) const;
   // Call it some time before Look().
   void Prefetch() const { __builtin_prefetch(&seen_); }
-  uint32_t requests() const { return seen_.requests.load(std::memory_order_relaxed); }
-  uint32_t waiting() const { return seen_.waiting.load(std::memory_order_relaxed); }
+  // As in the view: requests of all replicas without a first byte.
+  uint32_t waiting_in_all() const { return seen_.waiting.load(std::memory_order_relaxed); }
   // Whether Look() may find that a prefill has ended.
   bool silent() const { return seen_.silent.load(std::memory_order_relaxed); }
   // A prefill that ends without an event.
@@ -92,16 +116,23 @@ class RankLoad {
   // Copies for Look(), which order nothing else; written with mutex_ held. One cache line, because
   // a decision looks at many ranks.
   struct alignas(64) Seen {
+    // Of all replicas.
     std::atomic<double> queued{0};
-    std::atomic<double> oldest{0};  // work of the oldest prefill
+    std::atomic<double> oldest{0};  // work of the largest of the oldest prefills
     std::atomic<int64_t> busy_since{0};
     std::atomic<uint64_t> context{0};
     std::atomic<uint32_t> requests{0};
     std::atomic<uint32_t> waiting{0};
+    // Of this router's oldest prefill.
+    std::atomic<double> own_oldest{0};
+    std::atomic<int64_t> own_since{0};
     std::atomic<bool> silent{false};
   };
+  static_assert(sizeof(Seen) == 64);
 
   // With mutex_ held.
+  double OldestWork() const { return oldest_ == nullptr ? 0 : oldest_->work_; }
+  double LargestOldest() const;
   void EndPrefill(Stay& stay, TimePoint now);
   void EndOverdue(TimePoint now, double unit);
   LoadShare Share() const;
@@ -115,8 +146,10 @@ class RankLoad {
   uint64_t context_ = 0;
   uint32_t requests_ = 0;
   uint32_t waiting_ = 0;
-  TimePoint busy_since_{};  // when the oldest prefill began, while there is one
-  LoadShare shared_;        // as the block has it
+  TimePoint own_since_{};   // when the oldest prefill began if there were no other replicas
+  TimePoint busy_since_{};  // when the prefill in progress began, as far as own requests show it
+  ForeignLoad foreign_;
+  LoadShare shared_;  // as the block has it
   std::unique_ptr<LoadPlace> place_;
 };
 

@@ -190,6 +190,82 @@ TEST_F(RankLoadTest, SurvivesAClockThatOtherLoopsSeeALittleLater) {
   load_.Leave(stay, now_);
 }
 
+// --- the work of other replicas ------------------------------------------------------------------
+
+TEST_F(RankLoadTest, AddsWhatOtherReplicasHavePlaced) {
+  RankLoad::Stay own;
+  load_.Enter(own, Kind::kAnnounced, 1000, 500, now_);
+  load_.SetForeign({.queued = 300,
+                    .oldest = 200,
+                    .busy_since = now_,
+                    .context = 70,
+                    .requests = 3,
+                    .waiting = 2});
+  EXPECT_EQ(Look(),
+            (RankLoad::View{
+                .backlog = 1300, .queued = 1300, .context = 570, .requests = 4, .waiting = 3}));
+  EXPECT_EQ(load_.placed(), (RankLoad::Placed{.queued = 1000,
+                                              .oldest = 1000,
+                                              .busy_since = now_,
+                                              .context = 500,
+                                              .requests = 1,
+                                              .waiting = 1}))
+      << "what others did is not told on";
+  EXPECT_EQ(load_.waiting_in_all(), 3u);
+  load_.Leave(own, now_);
+  EXPECT_EQ(
+      Look(),
+      (RankLoad::View{.backlog = 300, .queued = 300, .context = 70, .requests = 3, .waiting = 2}));
+  load_.SetForeign({});
+  EXPECT_EQ(Look(), RankLoad::View{});
+}
+
+TEST_F(RankLoadTest, EntersBehindThePrefillsOfOtherReplicas) {
+  load_.SetForeign(
+      {.queued = 1000, .oldest = 1000, .busy_since = now_, .requests = 1, .waiting = 1});
+  Pass(400);
+  RankLoad::Stay own;
+  Enter(own, 500);
+  EXPECT_DOUBLE_EQ(Backlog(), 1100) << "the other's prefill goes on";
+  EXPECT_EQ(load_.placed().busy_since, TimePoint{}) << "nothing has begun here";
+  Pass(600);
+  load_.SetForeign({.busy_since = now_, .requests = 1});
+  EXPECT_DOUBLE_EQ(Backlog(), 500) << "its first byte began this one";
+  Pass(100);
+  EXPECT_DOUBLE_EQ(Backlog(), 400);
+  load_.SetForeign({});
+  EXPECT_DOUBLE_EQ(Backlog(), 400) << "and its end says nothing about prefills";
+  load_.Leave(own, now_);
+}
+
+TEST_F(RankLoadTest, AFirstByteOfItsOwnBeginsThePrefillOfAnother) {
+  RankLoad::Stay own;
+  Enter(own, 500);
+  load_.SetForeign(
+      {.queued = 1000, .oldest = 1000, .busy_since = TimePoint{}, .requests = 1, .waiting = 1});
+  Pass(500);
+  load_.FirstByte(own, now_);
+  EXPECT_DOUBLE_EQ(Backlog(), 1000);
+  Pass(100'000);
+  EXPECT_NEAR(Backlog(), 100, 1e-9) << "overdue, not done";
+  load_.SetForeign({});
+  load_.Leave(own, now_);
+  EXPECT_EQ(Look(), RankLoad::View{});
+}
+
+TEST_F(RankLoadTest, EndsItsOwnSilentPrefillsWhateverOthersDo) {
+  RankLoad::Stay silent;
+  Enter(silent, 1000, Kind::kSilent);
+  Pass(600);
+  load_.SetForeign({.queued = 300, .oldest = 300, .busy_since = now_, .requests = 1, .waiting = 1});
+  EXPECT_EQ(load_.silence().since, kStart);
+  EXPECT_DOUBLE_EQ(load_.silence().work, 1000);
+  Pass(400);
+  EXPECT_EQ(Look().waiting, 1u);
+  EXPECT_DOUBLE_EQ(Look().queued, 300);
+  load_.Leave(silent, now_);
+}
+
 // A thread's requests enter, grow and leave in any order, with work that does not sum exactly.
 void LiveOn(RankLoad& load, uint64_t seed, int times) {
   Random random(seed);
@@ -224,6 +300,29 @@ TEST(RankLoadLife, ReturnsToExactlyZero) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(load.Look(kStart, kUnit), RankLoad::View{});
+}
+
+// While another thread says what other replicas have placed.
+TEST(RankLoadLife, ReturnsToExactlyZeroAlsoWithOthers) {
+  RankLoad load;
+  std::thread others([&] {
+    Random random(9);
+    for (int i = 0; i < 10'000; ++i) {
+      const auto waiting = static_cast<uint32_t>(random.Below(3));
+      const double work = waiting * random.Unit() * 1e4;
+      load.SetForeign({.queued = work,
+                       .oldest = work * random.Unit(),
+                       .busy_since = kStart + microseconds(random.Below(1000)),
+                       .context = random.Below(1000),
+                       .requests = waiting + static_cast<uint32_t>(random.Below(2)),
+                       .waiting = waiting});
+    }
+    load.SetForeign({});
+  });
+  LiveOn(load, 1, kSanitized ? 2000 : 20'000);
+  others.join();
+  EXPECT_EQ(load.Look(kStart, kUnit), RankLoad::View{});
+  EXPECT_EQ(load.placed().queued, 0);
 }
 
 TEST(RankLoadLife, NeverShowsANegativeBacklog) {

@@ -1,4 +1,4 @@
-// One engine endpoint: its identity, its load from this router, and its failures.
+// One engine endpoint: its identity, its load from the routers, and its failures.
 //
 // Threads  The identity is immutable. Load, breaker and counters are atomics that any loop may use.
 //          Health and models belong to the fleet's snapshots, not to the worker.
@@ -58,7 +58,13 @@ class Worker {
   const std::string& id_text() const { return id_text_; }
   const WorkerSpec& spec() const { return spec_; }
 
-  std::atomic<uint32_t> in_flight{0};
+  std::atomic<uint32_t> in_flight{0};            // requests of this router
+  std::atomic<uint32_t> in_flight_elsewhere{0};  // of its other replicas, as they last said
+  // Of all replicas, for choices.
+  uint32_t in_flight_in_all() const {
+    return in_flight.load(std::memory_order_relaxed) +
+           in_flight_elsewhere.load(std::memory_order_relaxed);
+  }
   RankTable ranks;
   CircuitBreaker breaker;
   WorkerReport report;  // what its engine reports

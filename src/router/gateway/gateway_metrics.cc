@@ -241,7 +241,9 @@ void CollectRoutingMetrics(const FleetSnapshot& fleet, SteeringWorld& steering, 
   for (const Member& member : fleet.members()) {
     const Worker& worker = *member.worker;
     worker.ranks.ForEach([&](Rank& rank) {
-      const RankLoad::View load = rank.load.Look(now, unit);
+      rank.load.Look(now, unit);  // ends silent prefills that are over
+      // This router's own, so that the replicas' numbers can be added up.
+      const RankLoad::Placed load = rank.load.placed();
       const Labels labels = {{"worker", worker.id_text()},
                              {"dp_rank", std::to_string(rank.number)}};
       out.Add(Metric("kv_router_rank_requests"), labels, load.requests);

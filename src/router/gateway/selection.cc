@@ -182,7 +182,7 @@ bool Selection::FindEligible() {
     if (!worker.breaker.Allows(loop_.now())) continue;
     if (std::find(tried_.begin(), tried_.end(), worker.id()) != tried_.end()) continue;
     router_.eligible.push_back(member);
-    router_.candidates.push_back({worker.id(), worker.in_flight.load(std::memory_order_relaxed)});
+    router_.candidates.push_back({worker.id(), worker.in_flight_in_all()});
   }
   return !router_.eligible.empty();
 }
@@ -212,7 +212,7 @@ const Member* Selection::MemberOfSession() const {
 bool Selection::NarrowToSession() {
   const Member* const member = MemberOfSession();
   if (member == nullptr) return false;
-  const uint32_t in_flight = member->worker->in_flight.load(std::memory_order_relaxed);
+  const uint32_t in_flight = member->worker->in_flight_in_all();
   router_.eligible = {member};
   router_.candidates = {{member->worker->id(), in_flight}};
   return true;

@@ -2,31 +2,40 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <vector>
 
 namespace fathom {
 namespace {
 
 constexpr std::array<std::string_view, kReplicaDrops> kDropNames = {
-    "key", "malformed", "version", "group", "old", "unproven", "unknown", "origins"};
-constexpr Duration kSameSecond = std::chrono::seconds(1);
+    "key", "malformed", "version", "group", "old", "unproven", "unknown", "origins", "too_long"};
+
+bool IsGoodbye(const ReplicaMessage& message) {
+  const auto* const presence = std::get_if<ReplicaPresence>(&message.content);
+  return presence != nullptr && presence->interval_ms == 0;
+}
 
 }  // namespace
 
 std::string_view Name(ReplicaDrop drop) { return kDropNames[static_cast<size_t>(drop)]; }
 
-std::string OriginGate::Seal(ReplicaMessage::Content content) {
+std::optional<std::string> OriginGate::Seal(ReplicaMessage::Content content) {
   std::string bytes = Encode({.group = self_.group,
                               .origin = self_.id,
                               .incarnation = self_.incarnation,
                               .number = ++number_,
                               .content = std::move(content)});
+  if (bytes.size() > ReplicaMessage::kMostBytes) return std::nullopt;
   if (seal_ != nullptr) seal_->Close(bytes);
   return bytes;
 }
 
-std::expected<std::optional<ReplicaMessage>, ReplicaDrop> OriginGate::Open(std::string_view bytes,
-                                                                           TimePoint now) {
+std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Open(std::string_view bytes,
+                                                                TimePoint now) {
+  const size_t tag = seal_ != nullptr ? MessageSeal::kTag : 0;
+  if (bytes.size() > ReplicaMessage::kMostBytes + tag) {
+    return std::unexpected(ReplicaDrop::kMalformed);
+  }
   if (seal_ != nullptr) {
     const auto opened = seal_->Open(bytes);
     if (!opened) return std::unexpected(ReplicaDrop::kKey);
@@ -40,69 +49,132 @@ std::expected<std::optional<ReplicaMessage>, ReplicaDrop> OriginGate::Open(std::
   }
   if (message->group != self_.group) return std::unexpected(ReplicaDrop::kGroup);
   if (message->origin == self_.id && message->incarnation == self_.incarnation) {
-    return std::optional<ReplicaMessage>();
+    return Opened{.own = true, .message = std::nullopt};
   }
-  // Whoever has the key may ask; an old question gets an answer that nobody waits for.
-  if (const auto* const challenge = std::get_if<Challenge>(&message->content)) {
+  return Sort(*std::move(message), now);
+}
+
+bool OriginGate::Known(const ReplicaMessage& message) const {
+  const auto known = origins_.find(message.origin);
+  return known != origins_.end() && known->second.incarnation == message.incarnation;
+}
+
+std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Sort(ReplicaMessage message,
+                                                                TimePoint now) {
+  if (!Known(message)) return Meet(message, now);
+  Origin& origin = origins_.find(message.origin)->second;
+  if (!Count(origin, message.number)) return std::unexpected(ReplicaDrop::kOld);
+  origin.heard = now;
+  origin.minor = message.minor;
+  if (std::exchange(origin.rival, false)) ++conflicts_;
+  if (const auto* const challenge = std::get_if<Challenge>(&message.content)) {
     if (challenge->to == self_.id && challenge->incarnation == self_.incarnation) {
-      send_(Proof{.to = message->origin, .nonce = challenge->nonce});
+      send_(message.origin, Proof{.to = message.origin, .nonce = challenge->nonce});
     }
-    return std::optional<ReplicaMessage>();
+    return Opened{};
   }
-  if (const auto* const proof = std::get_if<Proof>(&message->content)) {
-    if (proof->to == self_.id) TakeProof(*message, *proof, now);
-    return std::optional<ReplicaMessage>();
+  if (std::holds_alternative<Proof>(message.content)) return Opened{};
+  if (IsGoodbye(message)) {
+    Forget(message.origin, now);
+    return Opened{};
   }
-  const auto known = origins_.find(message->origin);
-  if (known == origins_.end() || known->second.incarnation != message->incarnation) {
-    ChallengeOrigin(*message, now);
+  return Opened{.own = false, .message = std::move(message)};
+}
+
+// A message of a process that has not proven itself.
+std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Meet(const ReplicaMessage& message,
+                                                                TimePoint now) {
+  if (const auto* const proof = std::get_if<Proof>(&message.content)) {
+    if (proof->to == self_.id) TakeProof(message, *proof, now);
+    return Opened{};
+  }
+  if (IsGoodbye(message)) {
+    // A proof that was overtaken by the goodbye comes too late.
+    strangers_.erase({message.origin, message.incarnation});
     return std::unexpected(ReplicaDrop::kUnproven);
   }
-  if (!Count(known->second, message->number)) return std::unexpected(ReplicaDrop::kOld);
-  known->second.heard = now;
-  known->second.minor = message->minor;
-  if (std::holds_alternative<std::monostate>(message->content)) {
-    return std::unexpected(ReplicaDrop::kUnknown);
+  if (const auto* const challenge = std::get_if<Challenge>(&message.content)) {
+    // A question to another replica is none of ours; its data will be heard soon enough.
+    if (challenge->to != self_.id || challenge->incarnation != self_.incarnation) return Opened{};
+    // An old question gets an answer that nothing waits for.
+    if (MayProve(now)) send_(message.origin, Proof{message.origin, challenge->nonce});
   }
-  return *std::move(message);
+  if (!origins_.contains(message.origin) && origins_.size() >= kMostOrigins) {
+    return std::unexpected(ReplicaDrop::kOrigins);
+  }
+  Ask(message, now);
+  return std::unexpected(ReplicaDrop::kUnproven);
 }
 
-void OriginGate::ChallengeOrigin(const ReplicaMessage& message, TimePoint now) {
-  auto found = strangers_.find(message.origin);
-  if (found == strangers_.end()) {
-    if (strangers_.size() >= kMostStrangers) {
-      strangers_.erase(std::ranges::min_element(
-          strangers_, {}, [](const auto& entry) { return entry.second.challenged; }));
-    }
-    found = strangers_.emplace(message.origin, Stranger{}).first;
+bool OriginGate::MayProve(TimePoint now) {
+  if (now - proofs_since_ >= std::chrono::seconds(1)) {
+    proofs_since_ = now;
+    proofs_ = 0;
   }
-  Stranger& stranger = found->second;
-  if (stranger.incarnation == message.incarnation && now < stranger.challenged + kChallengeEvery) {
-    return;
-  }
-  stranger = {message.incarnation, random_.Next(), now};
-  send_(Challenge{message.origin, message.incarnation, stranger.nonce});
+  return ++proofs_ <= kProofs;
 }
 
-bool OriginGate::TakeProof(const ReplicaMessage& message, const Proof& proof, TimePoint now) {
-  const auto found = strangers_.find(message.origin);
-  if (found == strangers_.end() || found->second.incarnation != message.incarnation ||
-      found->second.nonce != proof.nonce) {
-    return false;
+void OriginGate::Ask(const ReplicaMessage& message, TimePoint now) {
+  Process process(message.origin, message.incarnation);
+  auto found = strangers_.find(process);
+  if (found != strangers_.end() && now - found->second.asked < kChallengeEvery) return;
+  if (found == strangers_.end()) found = Remember(std::move(process), now);
+  if (found == strangers_.end()) return;
+  // Again with the same nonce: the way there and back may take longer than kChallengeEvery.
+  found->second.asked = now;
+  send_(message.origin, Challenge{message.origin, message.incarnation, found->second.nonce});
+}
+
+OriginGate::Strangers::iterator OriginGate::Remember(Process process, TimePoint now) {
+  if (strangers_.size() >= kMostStrangers) {
+    const auto first = std::ranges::min_element(
+        strangers_, {}, [](const auto& entry) { return entry.second.first; });
+    if (now - first->second.first < kChallengeHeld) return strangers_.end();
+    strangers_.erase(first);
+  }
+  return strangers_
+      .emplace(std::move(process), Stranger{.nonce = random_.Next(), .first = now, .asked = {}})
+      .first;
+}
+
+void OriginGate::TakeProof(const ReplicaMessage& message, const Proof& proof, TimePoint now) {
+  const auto found = strangers_.find({message.origin, message.incarnation});
+  if (found == strangers_.end() || found->second.nonce != proof.nonce) return;
+  if (message.origin == self_.id) {
+    ++conflicts_;
+    return Refuse(found->second, now);
+  }
+  const auto known = origins_.find(message.origin);
+  if (known != origins_.end() && now - known->second.heard < kHolds) {
+    known->second.rival = true;
+    return Refuse(found->second, now);
   }
   strangers_.erase(found);
-  const auto known = origins_.find(message.origin);
-  if (known == origins_.end() && origins_.size() >= kMostOrigins) return false;
-  if (known != origins_.end()) {
-    if (now - known->second.heard < kSameSecond) ++conflicts_;
-    if (gone_) gone_(message.origin);
-  }
+  if (known != origins_.end()) Forget(message.origin, now);
+  if (origins_.size() < kMostOrigins) Admit(message, now);
+}
+
+// Its next proof is another one, and is not asked for at once.
+void OriginGate::Refuse(Stranger& stranger, TimePoint now) {
+  stranger.nonce = random_.Next();
+  stranger.asked = now;
+}
+
+void OriginGate::Admit(const ReplicaMessage& message, TimePoint now) {
   Origin& origin = origins_[message.origin];
-  origin = {.incarnation = message.incarnation, .heard = now, .minor = message.minor, .seen = {}};
-  // Numbers before the proof may have been kept by somebody.
+  origin.incarnation = message.incarnation;
+  origin.heard = now;
+  origin.minor = message.minor;
+  // Messages before the proof may have been kept by a third party.
   origin.newest = message.number;
   origin.seen.set();
-  return true;
+  come_(message.origin, now);
+}
+
+void OriginGate::Forget(const std::string& origin, TimePoint now) {
+  const std::string name = origin;  // may be the key that is erased
+  origins_.erase(name);
+  gone_(name, now);
 }
 
 bool OriginGate::Count(Origin& origin, uint64_t number) {
@@ -123,11 +195,13 @@ bool OriginGate::Count(Origin& origin, uint64_t number) {
 }
 
 void OriginGate::Expire(TimePoint now, Duration timeout) {
-  std::erase_if(origins_, [&](const auto& entry) {
-    if (now - entry.second.heard <= timeout) return false;
-    if (gone_) gone_(entry.first);
-    return true;
-  });
+  std::vector<std::string> silent;
+  for (const auto& [name, origin] : origins_) {
+    if (now - origin.heard > timeout) silent.push_back(name);
+  }
+  for (const std::string& name : silent) Forget(name, now);
+  std::erase_if(strangers_,
+                [&](const auto& entry) { return now - entry.second.asked > kChallengeHeld; });
 }
 
 }  // namespace fathom

@@ -285,7 +285,7 @@ TEST(CandidateSearch, IsAskedByManyLoops) {
   for (uint64_t seed = 1; seed <= 3; ++seed) loops.emplace_back(live, seed);
   for (std::thread& loop : loops) loop.join();
   for (const Place& place : fleet.places()) {
-    EXPECT_EQ(place.rank->load.requests(), 0u);
+    EXPECT_EQ(place.rank->load.placed().requests, 0u);
     EXPECT_EQ(place.rank->load.block()->waiting(), 0u);
     EXPECT_EQ(place.rank->load.block()->Free(), LoadFloor{});
   }

@@ -159,7 +159,7 @@ uint64_t Steering::CountWaitingIn(Roster::Part& part) {
       rank.load.Look(now_, unit_ * rank.SlownessAt(now_));
       if (rank.load.silent()) part.silences.push_back(rank.load.silence());
     }
-    waiting += rank.load.waiting();
+    waiting += rank.load.waiting_in_all();
   }
   if (!roster_->IsWhole(part)) part.changes = Roster::kUnread;
   return waiting;
