@@ -25,8 +25,8 @@ ReplicaGroupOptions GroupOf(std::string name, Random& random) {
 
 // Without a key: who seals a message has no effect on what it says.
 struct VirtualExchange::Member {
-  Member(const VirtualExchangeOptions& options, std::string name, Random& random, Carrier& carrier,
-         VirtualRouter& router, const TimePoint& now)
+  Member([[maybe_unused]] const VirtualExchangeOptions& options, std::string name, Random& random, Carrier& carrier,
+         [[maybe_unused]] VirtualRouter& router, const TimePoint& now)
       : group(GroupOf(std::move(name), random), nullptr, carrier, [] { return ReplicaPresence{}; }) {
     carrier.Start([this, &now](std::string_view bytes) {
       group.Received(bytes, now);

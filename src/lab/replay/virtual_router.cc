@@ -94,6 +94,7 @@ void VirtualRouter::Replace(size_t engine, VirtualEngine& by) {
   engines_[engine] = &by;
   if (!same_worker) {
     fleet_.Remove(workers_[engine]->id());
+    gone_.push_back(std::move(workers_[engine]));
     Employ(engine);
   }
   fleet_.SetUnhealthy(workers_[engine]->id(), "it is away");

@@ -103,6 +103,7 @@ class VirtualRouter {
   Fleet fleet_;
   std::shared_ptr<const FleetSnapshot> snapshot_;  // of the fleet
   std::vector<std::shared_ptr<Worker>> workers_;   // by engine
+  std::vector<std::shared_ptr<Worker>> gone_;      // requests may still bear witness to them
   std::vector<bool> away_;                         // by engine
   std::vector<size_t> present_;                    // engines that can be had
   std::vector<Place> places_;                      // theirs
