@@ -47,7 +47,7 @@ StatedCase StatedIn(const Settings& s) {
   stated.memory_fraction = s.Number("memory-fraction");
   stated.block_size = static_cast<uint32_t>(s.Integer("block-size"));
   stated.max_sequences = static_cast<uint64_t>(s.Integer("max-num-seqs"));
-  stated.replicas = static_cast<uint64_t>(s.Integer("replicas"));
+  stated.replicas = static_cast<uint64_t>(s.Integer("worker-count"));
   stated.concurrency = static_cast<double>(s.Integer("concurrency"));
   stated.prompt_tokens = static_cast<double>(s.Integer("prompt-tokens"));
   stated.output_tokens = static_cast<double>(s.Integer("output-tokens"));

@@ -33,10 +33,11 @@ std::string_view NameOf(Command command) {
 
 std::string_view NameOf(OptionSection section) {
   constexpr std::string_view kNames[kOptionSections] = {
-      "Listening",       "Workers",    "Routing",          "Tokens",  "Trust",
-      "Relay",           "Limits",     "Retries",          "Health",  "Security",
-      "Answers",         "Simulation", "Faults",           "Traffic", "KV events",
-      "What to look at", "Kubernetes", "Model and memory", "Output",  "Logging"};
+      "Listening", "Workers",         "Routing",    "Tokens",           "Trust",
+      "Replicas",  "Relay",           "Limits",     "Retries",          "Health",
+      "Security",  "Answers",         "Simulation", "Faults",           "Traffic",
+      "KV events", "What to look at", "Kubernetes", "Model and memory", "Output",
+      "Logging"};
   return kNames[static_cast<size_t>(section)];
 }
 

@@ -59,6 +59,7 @@ enum class OptionSection : uint8_t {
   kRouting,
   kTokens,
   kTrust,
+  kReplicas,
   kRelay,
   kLimits,
   kRetries,
@@ -76,7 +77,7 @@ enum class OptionSection : uint8_t {
   kLogging,
 };
 
-inline constexpr size_t kOptionSections = 20;
+inline constexpr size_t kOptionSections = 21;
 
 std::string_view NameOf(OptionSection section);
 

@@ -41,7 +41,7 @@ constexpr std::string_view kProfiles[] = {"h200-llama-3.1-8b", "h200-qwen3-32b",
 constexpr std::string_view kSwitch[] = {"on", "off"};
 constexpr std::string_view kConflictRules[] = {"refuse", "mixed"};
 constexpr std::string_view kHashForms[] = {"int", "bytes"};
-constexpr std::string_view kReadyWhen[] = {"routable", "trusted"};
+constexpr std::string_view kReadyWhen[] = {"routable", "informed", "trusted"};
 constexpr std::string_view kPromptFaults[] = {"none", "bos", "template", "vocabulary"};
 constexpr std::string_view kEventFaults[] = {"none", "no-removals", "hide-salt", "hide-lora"};
 constexpr std::string_view kCachingReports[] = {"truth", "none"};
@@ -308,12 +308,64 @@ constexpr Option kOptions[] = {
     {.name = "ready-when", .type = kChoice, .fallback = "routable", .choices = kReadyWhen,
      .commands = kServe, .section = kTrust, .placeholder = "WHAT",
      .help = "When GET /ready answers 200: routable means as soon as a worker can be routed to; "
-             "trusted means only while no routable rank is doubted and the prompts of every model are "
-             "read."},
+             "informed means also that the index was taken over from another replica, as far as one has "
+             "it; trusted means only while no routable rank is doubted and the prompts of every model "
+             "are read."},
     {.name = "trust-memory", .type = kBytes, .fallback = "64MiB", .range = {0, 1024 * kGiB},
      .commands = kServe, .section = kTrust,
      .help = "Memory for records of blocks that are no longer cached, used to explain why a known "
              "prefix was prefilled again; 0 turns these explanations off."},
+
+    // Replicas
+    {.name = "replicas", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
+     .placeholder = "URL",
+     .help = "Share loads, sent prompts, sessions and the index with the other routers of the group: "
+             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT or dns+zmq://NAME:PORT "
+             "(docs/replicas.md)."},
+    {.name = "replica-listen", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "HOST:PORT",
+     .help = "Where the other replicas connect to; needed for zmq:// and dns+zmq://."},
+    {.name = "replica-group", .type = kText, .fallback = "fathom", .commands = kServe,
+     .section = kReplicas, .placeholder = "NAME",
+     .help = "Routers with the same group and key share; others on the same carrier are left alone."},
+    {.name = "replica-id", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
+     .placeholder = "ID",
+     .help = "Name of this replica, another one for each; without it the host's name and the port."},
+    {.name = "replica-key-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "File with the key that all replicas of the group share, at least 16 bytes; messages "
+             "that are not sealed with it are dropped."},
+    {.name = "replica-open", .type = kFlag, .fallback = "false", .commands = kServe,
+     .section = kReplicas,
+     .help = "Share without a key: whoever reaches the carrier can steer requests."},
+    {.name = "replica-timeout", .type = kDuration, .fallback = "5s", .range = {2, kHour},
+     .commands = kServe, .section = kReplicas,
+     .help = "What a replica has placed is forgotten when it was not heard for this time."},
+    {.name = "nats-user", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
+     .placeholder = "NAME",
+     .help = "User for NATS; its password is in --nats-password-file."},
+    {.name = "nats-password-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "File that holds the password of --nats-user; a line end after it does not count."},
+    {.name = "nats-token-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "File that holds the token for NATS; a line end after it does not count."},
+    {.name = "nats-nkey-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "File with the seed of an nkey for NATS."},
+    {.name = "nats-creds-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "Credentials file for NATS: a user's JWT with its seed."},
+    {.name = "nats-ca-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "Verify NATS servers against these certificates instead of the system's."},
+    {.name = "nats-cert-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "Certificate that this router shows to NATS servers, with its chain; needs "
+             "--nats-key-file."},
+    {.name = "nats-key-file", .type = kText, .fallback = "", .commands = kServe,
+     .section = kReplicas, .placeholder = "FILE",
+     .help = "Private key of --nats-cert-file."},
 
     // Relay
     {.name = "connect-timeout", .type = kDuration, .fallback = "2s", .range = {kMillisecond, kHour},
@@ -945,8 +997,8 @@ constexpr Option kOptions[] = {
     {.name = "max-num-seqs", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kDoctor, .section = kSizing,
      .help = "Sequences that an engine runs at once; 0: as seen."},
-    {.name = "replicas", .type = kInteger, .fallback = "0", .range = {0, kMillion},
-     .commands = kDoctor, .section = kSizing,
+    {.name = "worker-count", .type = kInteger, .fallback = "0", .range = {0, kMillion},
+     .commands = kDoctor, .section = kSizing, .aliases = {"replicas"},
      .help = "Workers that share the load; 0: as seen, else 1."},
     {.name = "concurrency", .type = kInteger, .fallback = "0", .range = {0, kMillion},
      .commands = kDoctor, .section = kSizing,

@@ -9,13 +9,14 @@
 
 #include "metrics/feed_families.h"
 #include "metrics/metric_family.h"
+#include "metrics/replica_families.h"
 #include "metrics/request_families.h"
 #include "metrics/routing_families.h"
 #include "metrics/trust_families.h"
 
 namespace fathom {
 
-inline constexpr std::array<MetricArea, 11> kMetricAreas = {{
+inline constexpr std::array<MetricArea, 12> kMetricAreas = {{
     {"Requests", "Requests of clients, and their latency.", kRequestFamilies},
     {"Workers", "What the router observes of each worker, in every router mode.", kWorkerFamilies},
     {"Routing", "What cache-aware routing is worth, and what it missed.", kRoutingFamilies},
@@ -34,6 +35,8 @@ inline constexpr std::array<MetricArea, 11> kMetricAreas = {{
      "What engines report about themselves, polled every `--engine-load-interval`. Only of "
      "workers that are ready, and of engines that report it.",
      kEngineFamilies},
+    {"Replicas", "What this router hears of the others of its group. Only with `--replicas`.",
+     kReplicaFamilies},
     {"The router itself", "The running version, and limits on labels.", kOwnFamilies},
 }};
 

@@ -262,6 +262,16 @@ std::vector<Fix> RemediesFor(FindingId id, const Patient& p) {
     case FindingId::kSourceStale:
       return {Make("Let the router read what names its workers; the error says what is missing", "",
                    "none", "GET /health: the source's status is ok")};
+    case FindingId::kReplicaAlone:
+      return {
+          Make("Let the routers of the group reach each other: the same carrier, group and key, "
+               "and an id of its own for each",
+               "--replicas, --replica-group, --replica-key-file, --replica-id", kRouterRestart,
+               "GET /health: `replicas` lists every router of the group, each with hears_us")};
+    case FindingId::kReplicasDiffer:
+      return {Make("Give all routers of the group the same workers", "--worker-urls",
+                   kRouterRestart,
+                   "GET /health: all of `replicas` have the same number of workers")};
     case FindingId::kEventLag:
       return {Make("Look for a slow network or an overloaded router between publisher and index",
                    "", "none", "kv_router_event_lag_seconds falls below the limit")};

@@ -9,6 +9,7 @@
 
 #include "diagnose/doctor/live_diagnosis.h"
 #include "diagnose/doctor/remedies.h"
+#include "diagnose/doctor/replica_findings.h"
 #include "diagnose/doctor/trust_findings.h"
 #include "diagnose/doctor/unread_findings.h"
 #include "diagnose/doctor/waste_remedies.h"
@@ -34,6 +35,7 @@ class RouterDiagnosis {
     }
     for (const RoutedModel& model : router_.models) LookAtModel(model);
     for (const RoutedSource& source : router_.sources) LookAtSource(source);
+    for (Finding& finding : ReplicaFindings(router_)) book_.Add(std::move(finding));
     LookAtReadiness();
     LookAtMode();
     LookAtIndex();
@@ -146,10 +148,11 @@ class RouterDiagnosis {
   void LookAtReadiness() {
     if (router_.ready || router_.draining) return;
     Finding finding = Found(FindingId::kUnhealthy, router_.url, "The router is not ready");
-    const bool by_choice = router_.not_ready_because.contains("--ready-when trusted");
-    finding.why = by_choice ? "Requests succeed, but a load balancer sends it none: --ready-when "
-                              "trusted is set"
-                            : "Every request is refused until a worker can be routed to";
+    const bool by_choice = router_.not_ready_because.contains("--ready-when ");
+    finding.why = by_choice
+                      ? "Requests succeed, but a load balancer sends it none, as --ready-when "
+                        "says"
+                      : "Every request is refused until a worker can be routed to";
     finding.evidence.push_back(fmt::format(
         "{}: {}", Page("/ready"),
         router_.not_ready_because.empty() ? "no reason is given" : router_.not_ready_because));

@@ -77,6 +77,24 @@ RoutedModel ReadModel(const Json& from) {
           .fix = TextOf(from, "fix")};
 }
 
+RoutedReplica ReadReplica(const Json& json) {
+  return {.id = TextOf(json, "id"),
+          .self = FlagOf(json, "self").value_or(false),
+          .hears_us = FlagOf(json, "hears_us").value_or(true),
+          .age = NumberOf(json, "age_seconds").value_or(0),
+          .workers = CountOf(json, "workers")};
+}
+
+ReplicaCarrierLook ReadCarrier(const Json& health) {
+  const Json* const json = health.Find("replica_carrier");
+  if (json == nullptr || json->Find("status") == nullptr) return {};
+  return {.known = true,
+          .group = TextOf(*json, "group"),
+          .status = TextOf(*json, "status"),
+          .error = TextOf(*json, "error"),
+          .conflicts = CountOf(*json, "id_conflicts")};
+}
+
 RoutedSource ReadSource(const Json& from) {
   return {.source = TextOf(from, "source"),
           .status = TextOf(from, "status"),
@@ -237,6 +255,11 @@ bool ReadRouterHealth(std::string_view page, RouterLook& look) {
     if (look.sources.size() == RouterLook::kMaxSources) break;
     look.sources.push_back(ReadSource(source));
   }
+  for (const Json& replica : ListOf(*json, "replicas")) {
+    if (look.replicas.size() == RouterLook::kMaxReplicas) break;
+    look.replicas.push_back(ReadReplica(replica));
+  }
+  look.carrier = ReadCarrier(*json);
   return true;
 }
 

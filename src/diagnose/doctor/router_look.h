@@ -5,7 +5,7 @@
 //
 // Threads  On the loop.
 // Memory   At most kMaxWorkers workers with kMaxRanks ranks each, kMaxModels models and
-//          kMaxSources sources.
+//          kMaxSources sources and kMaxReplicas replicas.
 // Errors   None: what a page does not say stays empty, and `problem` says why there is none.
 #pragma once
 
@@ -103,6 +103,23 @@ struct RoutedSource {
   uint64_t workers = 0;
 };
 
+// A router of its group, as it is heard.
+struct RoutedReplica {
+  std::string id;
+  bool self = false;
+  bool hears_us = true;
+  double age = 0;  // seconds
+  uint64_t workers = 0;
+};
+
+struct ReplicaCarrierLook {
+  bool known = false;  // it is in a group
+  std::string group;
+  std::string status;  // "ok", "down"
+  std::string error;
+  uint64_t conflicts = 0;
+};
+
 struct SizeMismatch {
   std::string worker;  // id
   uint32_t configured = 0;
@@ -151,6 +168,7 @@ struct RouterLook {
   static constexpr size_t kMaxRanks = 1024;
   static constexpr size_t kMaxModels = 1024;
   static constexpr size_t kMaxSources = 1024;
+  static constexpr size_t kMaxReplicas = 256;
 
   std::string url;
   bool reached = false;  // it answered, and is a Fathom
@@ -170,6 +188,8 @@ struct RouterLook {
   std::vector<RoutedWorker> workers;
   std::vector<RoutedModel> models;  // empty: an older one does not say
   std::vector<RoutedSource> sources;
+  std::vector<RoutedReplica> replicas;
+  ReplicaCarrierLook carrier;
   RouterCounters counters;
   RecentDecisions decisions;
 };

@@ -32,6 +32,8 @@ constexpr std::array<FindingKind, kFindingIds> kKinds = {{
     {kUnsupportedGroups, "unsupported-groups", kError, kSync, "The model has a kind of KV cache that the router does not support"},
     {kUnhealthy, "unhealthy", kError, kSync, "A worker gets no requests", "rank-excluded"},
     {kSourceStale, "source-stale", kError, kSync, "The router cannot see which workers there are"},
+    {kReplicaAlone, "replica-alone", kWarning, kSync, "A router does not share with the others of its group"},
+    {kReplicasDiffer, "replicas-differ", kWarning, kSync, "Routers of a group see different workers"},
     {kEventGap, "event-gap", kWarning, kSync, "KV events are lost"},
     {kEventLag, "event-lag", kWarning, kSync, "KV events arrive too late"},
     {kPredictionDrift, "prediction-drift", kWarning, kSync, "Engines find fewer cached tokens than their KV events report"},

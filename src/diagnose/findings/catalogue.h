@@ -45,6 +45,8 @@ enum class FindingId : uint8_t {
   kUnhealthy,
   kSourceStale,
   // It works, and loses something.
+  kReplicaAlone,
+  kReplicasDiffer,
   kEventGap,
   kEventLag,
   kPredictionDrift,
@@ -62,7 +64,7 @@ enum class FindingId : uint8_t {
   kFollowUpsSlow,
   kWastedPrefill,
 };
-constexpr size_t kFindingIds = 33;
+constexpr size_t kFindingIds = 35;
 
 struct FindingKind {
   FindingId id;

@@ -60,6 +60,19 @@ class LoadBlock {
   // How often a share has changed. What ranks published before is visible to the reader.
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 
+  // This router itself has placed something on the rank, or taken it off. Call it while readers of
+  // the rank's numbers have to wait, so that none of them takes the bit and misses the change.
+  void Touch(size_t place) {
+    const uint64_t bit = uint64_t{1} << place;
+    if ((touched_.load(std::memory_order_relaxed) & bit) != 0) return;
+    touched_.fetch_or(bit, std::memory_order_release);
+  }
+  // The ranks that were touched since the last call, a bit per place.
+  uint64_t TakeTouched() {
+    if (touched_.load(std::memory_order_relaxed) == 0) return 0;
+    return touched_.exchange(0, std::memory_order_acquire);
+  }
+
  private:
   // Relaxed, pair with nothing; written with mutex_ held.
   struct Floor {
@@ -87,6 +100,7 @@ class LoadBlock {
   std::atomic<uint32_t> silent_{0};
   std::atomic<uint32_t> ranks_{0};
   std::atomic<uint64_t> changes_{0};  // raised (release) with mutex_ held; pairs with changes()
+  std::atomic<uint64_t> touched_{0};  // a bit per place; set (release), pairs with TakeTouched()
 };
 
 // Where a rank stands: a place in a block, from construction to destruction.
@@ -99,7 +113,9 @@ class LoadPlace {
   LoadPlace& operator=(const LoadPlace&) = delete;
 
   void Update(const LoadShare& share) { block_->Update(place_, share); }
+  void Touch() { block_->Touch(place_); }
   const std::shared_ptr<LoadBlock>& block() const { return block_; }
+  size_t place() const { return place_; }
 
  private:
   const std::shared_ptr<LoadBlock> block_;

@@ -86,6 +86,15 @@ class RankTable {
     }
     if (!any) visit(only());  // all were forgotten in the meantime; callers need one
   }
+  // Visits every rank that was ever known, also those that cannot be chosen any more: requests may
+  // still be there.
+  template <typename F>
+  void ForEachMade(F&& visit) const {
+    const uint32_t end = end_.load(std::memory_order_acquire);
+    for (uint32_t i = 0; i < end; ++i) {
+      if (Rank* const rank = slots_[i].rank.load(std::memory_order_acquire)) visit(*rank);
+    }
+  }
 
  private:
   struct Slot {

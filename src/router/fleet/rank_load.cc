@@ -29,7 +29,7 @@ void RankLoad::Enter(Stay& stay, Kind kind, double work, uint64_t context, TimeP
   context_ += context;
   ++requests_;
   ++waiting_;
-  Publish();
+  PublishOwn();
 }
 
 void RankLoad::EndPrefill(Stay& stay, TimePoint now) {
@@ -52,7 +52,7 @@ void RankLoad::FirstByte(Stay& stay, TimePoint now) {
     earlier = next;
   }
   EndPrefill(stay, now);
-  Publish();
+  PublishOwn();
 }
 
 // Ends the silent prefills whose estimated time is over, oldest first.
@@ -69,7 +69,7 @@ void RankLoad::Grow(Stay& stay, uint64_t tokens) {
   if (!stay.here_) return;
   stay.grown_ += tokens;
   context_ += tokens;
-  Publish();
+  PublishOwn();
 }
 
 void RankLoad::SetShare(Stay& stay, uint64_t context) {
@@ -93,7 +93,7 @@ void RankLoad::Leave(Stay& stay, TimePoint now) {
   stay.here_ = false;
   context_ -= stay.context_ + stay.grown_;
   --requests_;
-  Publish();
+  PublishOwn();
 }
 
 void RankLoad::SetForeign(const ForeignLoad& foreign) {
@@ -145,22 +145,27 @@ void RankLoad::Publish() {
   place_->Update(share);
 }
 
+void RankLoad::PublishOwn() {
+  Publish();
+  if (place_ != nullptr) place_->Touch();
+}
+
 void RankLoad::Stand(LoadBoard& board, const std::string& group) {
   const std::lock_guard lock(mutex_);
   shared_ = Share();
   place_ = board.Find(group, shared_);
 }
 
-std::shared_ptr<LoadBlock> RankLoad::block() const {
+RankLoad::Standing RankLoad::standing() const {
   const std::lock_guard lock(mutex_);
-  return place_ == nullptr ? nullptr : place_->block();
+  return place_ == nullptr ? Standing{} : Standing{place_->block(), place_->place()};
 }
 
 RankLoad::View RankLoad::Look(TimePoint now, double unit) {
   if (silent()) {
     const std::lock_guard lock(mutex_);
     EndOverdue(now, unit);
-    Publish();
+    PublishOwn();
   }
   return LookAgain(now, unit);
 }

@@ -110,7 +110,12 @@ class RankLoad {
   // The rank's load is part of a block's from now on.
   void Stand(LoadBoard& board, const std::string& group);
   // Null: of none.
-  std::shared_ptr<LoadBlock> block() const;
+  std::shared_ptr<LoadBlock> block() const { return standing().block; }
+  struct Standing {
+    std::shared_ptr<LoadBlock> block;
+    size_t place = 0;
+  };
+  Standing standing() const;
 
  private:
   // Copies for Look(), which order nothing else; written with mutex_ held. One cache line, because
@@ -137,6 +142,8 @@ class RankLoad {
   void EndOverdue(TimePoint now, double unit);
   LoadShare Share() const;
   void Publish();
+  // After a change of what this router has placed.
+  void PublishOwn();
 
   Seen seen_;
   mutable std::mutex mutex_;

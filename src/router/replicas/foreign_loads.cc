@@ -2,81 +2,159 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
+
+#include "router/replicas/origin_gate.h"
 
 namespace fathom {
+namespace {
 
-bool ForeignLoads::Set(Word& word, uint64_t number, const RankGauge& gauge, TimePoint now) {
+// Peers may send any numbers. These are more than an engine has, and their sums over all origins do
+// not run over.
+constexpr uint32_t kMostRequests = 1 << 24;
+constexpr uint64_t kMostContext = uint64_t{1} << 48;
+
+// A rank without requests has nothing in flight, whatever rounding has left in its sums.
+RankGauge Plain(const RankGauge& told) {
+  if (told.idle()) return {.rank = told.rank};
+  RankGauge gauge = told;
+  gauge.requests = std::min(told.requests, kMostRequests);
+  gauge.waiting = std::min(told.waiting, gauge.requests);
+  gauge.context = std::min(told.context, kMostContext);
+  gauge.oldest = std::min(told.oldest, told.queued);
+  return gauge;
+}
+
+}  // namespace
+
+bool ForeignLoads::Set(Word& word, uint64_t number, const RankGauge& told, TimePoint now) {
   if (number <= word.number) return false;
   word.number = number;
-  const bool same = word.gauge == gauge;
+  const RankGauge gauge = Plain(told);
+  const TimePoint busy_since = now - std::chrono::milliseconds(gauge.busy_ms);
+  const bool same = word.gauge == gauge && (gauge.waiting == 0 || word.busy_since == busy_since);
   word.gauge = gauge;
-  word.busy_since = now - std::chrono::milliseconds(gauge.busy_ms);
+  word.busy_since = busy_since;
   return !same;
 }
 
-void ForeignLoads::Take(const std::string& origin, uint64_t number, const Gauges& gauges,
+// Whether a newer message has said that the rank is idle, without a name.
+bool ForeignLoads::IdleSince(const Origin& origin, uint64_t number, const RankLabel& rank) {
+  const ByLabel before;
+  return std::ranges::any_of(origin.wholes, [&](const WholeRange& whole) {
+    return whole.number > number && !before(rank, whole.range.from) &&
+           !before(whole.range.to, rank);
+  });
+}
+
+void ForeignLoads::Take(const std::string& name, uint64_t number, const Gauges& gauges,
                         TimePoint now) {
-  Words& words = origins_[origin];
+  Origin& origin = origins_[name];
+  if (number < origin.floor) return;
   std::vector<RankLabel> changed;
+  TakeNamed(origin, number, gauges, now, changed);
+  if (gauges.whole) TakeWhole(origin, number, *gauges.whole, now, changed);
+  origin.newest = std::max(origin.newest, number);
+  if (origin.newest - origin.swept >= OriginGate::kWindow) Sweep(origin);
+  for (const RankLabel& rank : changed) TellSum(rank);
+}
+
+void ForeignLoads::TakeNamed(Origin& origin, uint64_t number, const Gauges& gauges, TimePoint now,
+                             std::vector<RankLabel>& changed) {
+  const bool late = number < origin.newest;
   for (const RankGauge& gauge : gauges.ranks) {
-    auto at = words.find(gauge.rank);
-    if (at == words.end()) {
-      if (words.size() >= kMostRanks) continue;
-      at = words.emplace(gauge.rank, Word{.gauge = {.rank = gauge.rank}}).first;
+    auto at = origin.words.find(gauge.rank);
+    if (at == origin.words.end()) {
+      if (origin.words.size() >= kMostRanks) continue;
+      if (late && IdleSince(origin, number, gauge.rank)) continue;
+      at = origin.words.emplace(gauge.rank, Word{.gauge = {.rank = gauge.rank}}).first;
     }
     if (Set(at->second, number, gauge, now)) changed.push_back(gauge.rank);
   }
-  if (gauges.whole) {
-    const ByLabel before;
-    for (auto at = words.lower_bound(gauges.whole->from);
-         at != words.end() && !before(gauges.whole->to, at->first);) {
-      // Set above if the message names it; otherwise it is idle by now.
-      if (Set(at->second, number, {.rank = at->first}, now)) changed.push_back(at->first);
-      // Messages that are older than the window of the gate never come: nothing needs the entry.
-      const bool settled = at->second.gauge.idle() && at->second.number + 4096 < number;
-      at = settled ? words.erase(at) : std::next(at);
-    }
+}
+
+void ForeignLoads::TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
+                             TimePoint now, std::vector<RankLabel>& changed) {
+  const ByLabel before;
+  for (auto at = origin.words.lower_bound(range.from);
+       at != origin.words.end() && !before(range.to, at->first); ++at) {
+    // Set before if the message names it; otherwise it is idle by now, and nothing has begun.
+    const TimePoint busy_since = at->second.busy_since;
+    if (!Set(at->second, number, {.rank = at->first}, now)) continue;
+    at->second.busy_since = busy_since;
+    changed.push_back(at->first);
   }
-  for (const RankLabel& rank : changed) TellSum(rank);
+  KeepWhole(origin, number, range);
+}
+
+void ForeignLoads::KeepWhole(Origin& origin, uint64_t number, const Gauges::Range& range) {
+  const auto same = std::ranges::find(origin.wholes, range, &WholeRange::range);
+  if (same != origin.wholes.end()) {
+    same->number = std::max(same->number, number);
+    return;
+  }
+  if (origin.wholes.size() >= kMostRanges) {
+    const auto oldest = std::ranges::min_element(origin.wholes, {}, &WholeRange::number);
+    origin.floor = std::max(origin.floor, oldest->number);
+    origin.wholes.erase(oldest);
+  }
+  origin.wholes.push_back({range, number});
+}
+
+// Messages that are so old do not pass the gate: no number has to be kept against them.
+void ForeignLoads::Sweep(Origin& origin) {
+  origin.swept = origin.newest;
+  const auto settled = [&](uint64_t number) {
+    return origin.newest - number >= OriginGate::kWindow;
+  };
+  std::erase_if(origin.words, [&](const auto& entry) {
+    return entry.second.gauge.idle() && settled(entry.second.number);
+  });
+  std::erase_if(origin.wholes, [&](const WholeRange& whole) { return settled(whole.number); });
 }
 
 void ForeignLoads::Forget(std::string_view origin) {
   const auto found = origins_.find(origin);
   if (found == origins_.end()) return;
-  const Words words = std::move(found->second);
+  const Words words = std::move(found->second.words);
   origins_.erase(found);
   for (const auto& [rank, word] : words) {
     if (!word.gauge.idle()) TellSum(rank);
   }
 }
 
-void ForeignLoads::TellSum(const RankLabel& rank) const {
+void ForeignLoads::TellSum(const RankLabel& rank) const { tell_(rank, SumOf(rank)); }
+
+ForeignLoad ForeignLoads::SumOf(const RankLabel& rank) const {
   ForeignLoad sum;
-  for (const auto& [origin, words] : origins_) {
-    const auto at = words.find(rank);
-    if (at == words.end()) continue;
+  for (const auto& [name, origin] : origins_) {
+    const auto at = origin.words.find(rank);
+    if (at == origin.words.end()) continue;
     const RankGauge& gauge = at->second.gauge;
     sum.queued += gauge.queued;
     sum.context += gauge.context;
     sum.requests += gauge.requests;
     sum.waiting += gauge.waiting;
-    if (gauge.waiting == 0) continue;
     sum.oldest = std::max(sum.oldest, gauge.oldest);
+    // Also of those without a prefill: the end of their last one began that of another.
     sum.busy_since = std::max(sum.busy_since, at->second.busy_since);
   }
-  tell_(rank, sum);
+  return sum;
 }
 
 ForeignLoads::Total ForeignLoads::Of(std::string_view origin) const {
   Total total;
   const auto found = origins_.find(origin);
   if (found == origins_.end()) return total;
-  for (const auto& [rank, word] : found->second) {
+  for (const auto& [rank, word] : found->second.words) {
     total.requests += word.gauge.requests;
     total.queued += word.gauge.queued;
   }
   return total;
+}
+
+size_t ForeignLoads::RanksOf(std::string_view origin) const {
+  const auto found = origins_.find(origin);
+  return found == origins_.end() ? 0 : found->second.words.size();
 }
 
 }  // namespace fathom

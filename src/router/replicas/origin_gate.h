@@ -110,6 +110,8 @@ class OriginGate {
   // An origin that was not heard for longer than `timeout` is forgotten.
   void Expire(TimePoint now, Duration timeout);
 
+  // The number of our last message.
+  uint64_t told() const { return number_; }
   // Times that two living processes were seen to have the same id, ours or that of an origin.
   uint64_t conflicts() const { return conflicts_; }
 

@@ -32,7 +32,7 @@ void ReplicaGroup::Hear(const ReplicaMessage& message, TimePoint now) {
   if (std::holds_alternative<std::monostate>(message.content)) return Drop(ReplicaDrop::kUnknown);
   ++counts_.received;
   if (const auto* const presence = std::get_if<ReplicaPresence>(&message.content)) {
-    peer.presence = *presence;
+    echo_.Heard(options_.self, message, *presence, peer, now);
   }
   for (ReplicaGuest* const guest : guests_) guest->Heard(message, now);
 }
@@ -61,7 +61,9 @@ void ReplicaGroup::TellPresence(TimePoint now) {
   asked_ = false;
   ReplicaPresence presence = describe_();
   presence.interval_ms = static_cast<uint32_t>(kPresence / std::chrono::milliseconds(1));
+  presence.hears = PresenceEcho::Hearings(peers_, now);
   Tell(std::move(presence));
+  echo_.Told(gate_.told(), now);
 }
 
 void ReplicaGroup::Goodbye() {

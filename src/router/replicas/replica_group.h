@@ -28,6 +28,7 @@
 
 #include "router/replicas/carrier.h"
 #include "router/replicas/origin_gate.h"
+#include "router/replicas/presence_echo.h"
 #include "router/replicas/replica_guest.h"
 
 namespace fathom {
@@ -94,6 +95,7 @@ class ReplicaGroup final : public ReplicaVoice {
   OriginGate gate_;
   std::vector<ReplicaGuest*> guests_;
   ReplicaPeers peers_;
+  PresenceEcho echo_;
   ReplicaGroupCounts counts_;
   std::optional<TimePoint> present_;  // told for the last time
   bool asked_ = false;                // another replica has asked who we are since then

@@ -22,7 +22,11 @@ struct ReplicaPeer {
   uint64_t incarnation = 0;
   uint32_t minor = 0;
   TimePoint heard{};
-  ReplicaPresence presence;  // its last
+  ReplicaPresence presence{};    // its last
+  uint64_t presence_number = 0;  // of that message; 0: none was heard yet
+  TimePoint presence_heard{};
+  bool hears_us = false;  // as it says
+  Duration round_trip{};  // of a message to it and back; 0: not known
 };
 // By id.
 using ReplicaPeers = std::map<std::string, ReplicaPeer, std::less<>>;

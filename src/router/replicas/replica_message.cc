@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kMagic = "fathom";
 
 // --- the fields of each record, in the order in which they are written
-// ----------------------------
 //
 // Fields are only ever appended: a reader passes over what it does not know.
 
@@ -28,8 +27,9 @@ struct Bytes {
 
 void Describe(auto& a, Of<RankLabel> auto& r) { a(r.worker, r.dp_rank); }
 void Describe(auto& a, Of<PromptMark> auto& m) { a(m.key, m.tokens); }
+void Describe(auto& a, Of<ReplicaHearing> auto& h) { a(h.id, h.incarnation, h.number, h.ago_ms); }
 void Describe(auto& a, Of<ReplicaPresence> auto& p) {
-  a(p.interval_ms, p.url, p.models, p.informed);
+  a(p.interval_ms, p.url, p.models, p.informed, p.version, p.workers, p.hears);
 }
 void Describe(auto& a, Of<RankGauge> auto& g) {
   a(g.rank, g.queued, g.oldest, g.busy_ms, g.context, g.requests, g.waiting);
@@ -53,7 +53,6 @@ void Describe(auto& a, Of<Piece> auto& p) {
 }
 
 // --- writing and reading
-// --------------------------------------------------------------------------
 
 class RecordWriter {
  public:
@@ -154,6 +153,17 @@ void ReadContent(uint64_t kind, RecordReader& reader, ReplicaMessage::Content& c
   }
 }
 
+// What is kept of it for as long as the origin is heard.
+bool IsBounded(const ReplicaPresence& presence) {
+  const auto fits = [](const std::string& text) {
+    return text.size() <= ReplicaPresence::kLongestText;
+  };
+  return presence.models.size() <= ReplicaPresence::kMostModels &&
+         presence.hears.size() <= ReplicaPresence::kMostHeard && fits(presence.url) &&
+         fits(presence.version) && std::ranges::all_of(presence.models, fits) &&
+         std::ranges::all_of(presence.hears, fits, &ReplicaHearing::id);
+}
+
 bool IsNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_' || c == '.';
@@ -185,6 +195,9 @@ std::string Encode(const ReplicaMessage& message) {
 }
 
 Result<ReplicaMessage> DecodeReplicaMessage(std::string_view bytes) {
+  if (bytes.size() > ReplicaMessage::kMostBytes) {
+    return Fail(Blame::kPeer, "the message is longer than it may be");
+  }
   MsgpackReader in(bytes);
   const auto elements = in.TakeArray();
   const auto magic = in.TakeString();
@@ -217,6 +230,10 @@ Result<ReplicaMessage> DecodeReplicaMessage(std::string_view bytes) {
   RecordReader reader(in);
   ReadContent(*kind, reader, message.content);
   if (!reader.good()) return Fail(Blame::kPeer, "message of kind {} is malformed", *kind);
+  const auto* const presence = std::get_if<ReplicaPresence>(&message.content);
+  if (presence != nullptr && !IsBounded(*presence)) {
+    return Fail(Blame::kPeer, "the presence is longer than it may be");
+  }
   return message;
 }
 

@@ -7,9 +7,9 @@
 // Form      msgpack: ["fathom", major, minor, group, origin, incarnation, number, kind, content].
 //           `content` is an array; a newer minor version may append to it, to the records in it, or
 //           use further kinds. What is not known is passed over. Another major version is refused.
-// Bounds    A message has at most kMostBytes; longer states are told in several.
+// Bounds    A message has at most kMostBytes, without its seal; longer states are told in several.
 // Hostile   Decode() takes any bytes. Whether they are of the group says
-// router/replicas/origin_gate.h.
+//           router/replicas/origin_gate.h.
 #pragma once
 
 #include <cstdint>
@@ -25,21 +25,42 @@
 
 namespace fathom {
 
-// "I am here", a few times per second at most, also when nothing changes.
+// That the origin has heard another replica: the number of that one's last presence, and when.
+struct ReplicaHearing {
+  std::string id;
+  uint64_t incarnation = 0;
+  uint64_t number = 0;
+  uint32_t ago_ms = 0;
+  friend bool operator==(const ReplicaHearing&, const ReplicaHearing&) = default;
+};
+
+// "I am here", once per second, also when nothing changes.
 struct ReplicaPresence {
-  uint32_t interval_ms = 0;  // until the next one
-  std::string url;           // where clients reach it, for requests that are forwarded; or empty
+  // A longer presence is malformed: each origin's last one is kept.
+  static constexpr size_t kMostModels = 256;
+  static constexpr size_t kMostHeard = 256;
+  static constexpr size_t kLongestText = 1024;  // of the URL, of a pattern
+
+  uint32_t interval_ms = 0;         // until the next one; 0: the origin leaves
+  std::string url;                  // where it takes requests that are forwarded; or empty
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
   bool informed = false;            // its index follows the engines, so that it can be asked for it
+  std::string version;              // of the program
+  uint32_t workers = 0;             // that it can route to
+  std::vector<ReplicaHearing> hears;
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
+
+// The rank of a worker's requests for which no rank was chosen: those without a prompt, and all of
+// a router that does not look at prompts.
+constexpr uint32_t kNoRank = UINT32_MAX;
 
 // What the origin has placed on one rank and has not ended.
 struct RankGauge {
   RankLabel rank;
   double queued = 0;     // units of prefill work without a first byte (router/fleet/prefill_work.h)
   double oldest = 0;     // of these, the work of the one in progress
-  uint32_t busy_ms = 0;  // for how long it has been
+  uint32_t busy_ms = 0;  // since when a prefill is in progress there, as far as the origin knows
   uint64_t context = 0;  // tokens
   uint32_t requests = 0;
   uint32_t waiting = 0;  // of these, without a first byte

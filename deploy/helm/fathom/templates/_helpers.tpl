@@ -41,10 +41,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* How many routers; refuses settings that would fail silently. */}}
 {{- define "fathom.replicas" -}}
 {{- $polled := eq .Values.engine.kind "tensorrt-llm" }}
-{{- $one := or $polled (eq .Values.engine.kind "none") }}
+{{- $alone := not .Values.secrets.replicaKey }}
+{{- $one := and $alone (or $polled (eq .Values.engine.kind "none")) }}
 {{- $replicas := .Values.replicas | default (ternary 1 2 $one) | int }}
-{{- if and $polled (or (gt $replicas 1) .Values.autoscaling.enabled) }}
-{{- fail "TensorRT-LLM hands out each KV event once, so there can be one router only: set replicas to 1 and autoscaling.enabled to false" }}
+{{- if and $polled $alone (or (gt $replicas 1) .Values.autoscaling.enabled) }}
+{{- fail "TensorRT-LLM hands out each KV event once, so routers have to share them: set secrets.replicaKey, or replicas to 1 and autoscaling.enabled to false" }}
 {{- end }}
 {{- if and $polled (not .Values.model.claim) }}
 {{- fail "TensorRT-LLM has no page that tokenizes, so the router needs the model's files: set model.claim and model.folder" }}
@@ -72,6 +73,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* Until every router has heard that the pod ends: in seconds. */}}
 {{- define "fathom.enginePreStop" -}}
 {{- if eq .Values.discovery "kubernetes" }}15{{ else }}45{{ end }}
+{{- end }}
+
+{{- /* Whether the routers connect to each other directly; "" if not. */}}
+{{- define "fathom.meets" -}}
+{{- if and .Values.secrets.replicaKey (not .Values.replicaGroup.nats) }}true{{ end }}
 {{- end }}
 
 {{- define "fathom.podSecurity" -}}

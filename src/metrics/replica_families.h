@@ -1,0 +1,81 @@
+// The catalogue: what several routers of a group tell each other. See metrics/catalogue.h.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "metrics/metric_family.h"
+
+namespace fathom {
+
+inline constexpr std::string_view kReplicaDropNames =
+    "key malformed version group old unproven unknown origins too_long not_sent";
+
+inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
+    {.name = "fathom_replicas",
+     .type = MetricType::kGauge,
+     .help = "Routers of the group that are heard, this one included",
+     .action = "Fewer than run: those are away, or the carrier is. 1 with `--replicas` set: this "
+               "router chooses alone.",
+     .page = "runbooks/replica-alone.md"},
+    {.name = "fathom_replica_carrier_up",
+     .type = MetricType::kGauge,
+     .help = "1 while messages to and from the other replicas travel",
+     .action = "0: requests are served, but every router sees its own load alone. /health has the "
+               "carrier's error.",
+     .page = "runbooks/replica-alone.md"},
+    {.name = "fathom_replica_age_seconds",
+     .type = MetricType::kGauge,
+     .help = "Time since another replica was last heard",
+     .action = "Below 2 is good. At `--replica-timeout` it is forgotten.",
+     .label_slots = {{{"replica"}}},
+     .page = "replicas.md"},
+    {.name = "fathom_replica_round_trip_seconds",
+     .type = MetricType::kGauge,
+     .help = "Time of a message to another replica and back",
+     .action = "Half of it is how late this router's view is. Above 0.1 bursts scatter.",
+     .label_slots = {{{"replica"}}},
+     .page = "replicas.md"},
+    {.name = "fathom_replica_requests",
+     .type = MetricType::kGauge,
+     .help = "Requests in flight that a replica says it has placed",
+     .action = "About equal under a balancer that spreads evenly.",
+     .label_slots = {{{"replica"}}},
+     .page = "replicas.md"},
+    {.name = "fathom_replica_messages_total",
+     .type = MetricType::kCounter,
+     .help = "Messages between replicas",
+     .action = "`received` stands still while `sent` grows: nobody is heard.",
+     .label_slots = {{{"direction", "sent received"}}},
+     .page = "replicas.md"},
+    {.name = "fathom_replica_bytes_total",
+     .type = MetricType::kCounter,
+     .help = "Bytes of the messages between replicas",
+     .action = "Grows with requests and with the number of replicas: docs/scale.md has what to "
+               "expect.",
+     .label_slots = {{{"direction", "sent received"}}},
+     .page = "scale.md"},
+    {.name = "fathom_replica_messages_dropped_total",
+     .type = MetricType::kCounter,
+     .help = "Messages between replicas that were not used",
+     .action = "`key`: somebody has another key, or none. `unproven` is normal when a replica "
+               "starts. `version`: two major versions in one group. `not_sent`: the carrier is "
+               "down or too slow.",
+     .label_slots = {{{"reason", kReplicaDropNames}}},
+     .page = "runbooks/replica-messages-dropped.md"},
+    {.name = "fathom_replica_conflicts_total",
+     .type = MetricType::kCounter,
+     .help = "Times that two processes spoke with the same replica id",
+     .action = "Any growth: give each its own `--replica-id`.",
+     .page = "runbooks/replica-alone.md"},
+    {.name = "fathom_replica_snapshots_total",
+     .type = MetricType::kCounter,
+     .help = "Ranks whose index was asked of, taken over from, refused from or told to another "
+             "replica",
+     .action = "`refused` for many ranks after a start: their engines have restarted, or the "
+               "replicas have different keys.",
+     .label_slots = {{{"what", "asked taken refused told"}}},
+     .page = "replicas.md"},
+});
+
+}  // namespace fathom

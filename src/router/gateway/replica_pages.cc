@@ -1,0 +1,104 @@
+#include "router/gateway/replica_pages.h"
+
+#include <fmt/format.h>
+
+#include "base/wall_time.h"
+#include "metrics/catalogue.h"
+
+namespace fathom {
+namespace {
+
+std::shared_ptr<const ReplicaView> ViewOn(const ReplicaBoard* board) {
+  return board == nullptr ? nullptr : board->Current();
+}
+
+double AgeOf(const ReplicaView::Row& row, TimePoint now) {
+  return row.self ? 0 : Seconds(std::max(now - row.heard, Duration::zero()));
+}
+
+void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
+  w.BeginObject().Key("id").String(row.id).Key("self").Bool(row.self);
+  w.Key("age_seconds").Number(AgeOf(row, now));
+  w.Key("requests").Unsigned(row.requests);
+  w.Key("prefill_tokens").Number(row.prefill_tokens);
+  w.Key("version").String(row.presence.version);
+  w.Key("workers").Unsigned(row.presence.workers);
+  w.Key("informed").Bool(row.presence.informed);
+  w.Key("hears_us").Bool(row.self || row.hears_us);
+  w.Key("round_trip_seconds");
+  row.round_trip == Duration::zero() ? w.Null() : w.Number(Seconds(row.round_trip));
+  w.EndObject();
+}
+
+void AddMessages(const ReplicaView& view, Exposition& out) {
+  const auto add = [&](const MetricFamily& family, std::string_view direction, uint64_t value) {
+    out.Add(family, {{"direction", direction}}, static_cast<double>(value));
+  };
+  add(Metric("fathom_replica_messages_total"), "sent", view.counts.sent);
+  add(Metric("fathom_replica_messages_total"), "received", view.counts.received);
+  add(Metric("fathom_replica_bytes_total"), "sent", view.counts.sent_bytes);
+  add(Metric("fathom_replica_bytes_total"), "received", view.counts.received_bytes);
+  const MetricFamily& dropped = Metric("fathom_replica_messages_dropped_total");
+  for (size_t i = 0; i < kReplicaDrops; ++i) {
+    out.Add(dropped, {{"reason", Name(static_cast<ReplicaDrop>(i))}},
+            static_cast<double>(view.counts.dropped[i]));
+  }
+  out.Add(dropped, {{"reason", "not_sent"}}, static_cast<double>(view.carried.dropped));
+}
+
+}  // namespace
+
+void WriteReplicas(JsonWriter& w, const ReplicaBoard* board) {
+  const auto view = ViewOn(board);
+  const TimePoint now = std::chrono::steady_clock::now();
+  w.Key("replicas").BeginArray();
+  if (view != nullptr) {
+    for (const ReplicaView::Row& row : view->rows) WriteRow(w, row, now);
+  }
+  w.EndArray();
+  w.Key("replica_carrier");
+  if (view == nullptr) {
+    w.Null();
+    return;
+  }
+  w.BeginObject().Key("kind").String(view->carrier).Key("group").String(view->group);
+  w.Key("status").String(view->up ? "ok" : "down").Key("since").String(WallTime(view->since));
+  w.Key("error");
+  view->up ? w.Null() : w.String(view->problem);
+  w.Key("id_conflicts").Unsigned(view->conflicts);
+  w.EndObject();
+}
+
+std::string ReplicaProblem(const ReplicaBoard* board) {
+  const auto view = ViewOn(board);
+  if (view == nullptr) return "";
+  if (!view->up) {
+    return fmt::format("the other replicas are not reached: {}", view->problem);
+  }
+  for (const ReplicaView::Row& row : view->rows) {
+    if (row.self || row.hears_us) continue;
+    return fmt::format("replica {} does not hear this one", row.id);
+  }
+  return "";
+}
+
+void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
+  const auto view = board.Current();
+  if (view == nullptr) return;
+  const TimePoint now = std::chrono::steady_clock::now();
+  out.Add(Metric("fathom_replicas"), {}, static_cast<double>(view->living()));
+  out.Add(Metric("fathom_replica_carrier_up"), {}, view->up ? 1 : 0);
+  out.Add(Metric("fathom_replica_conflicts_total"), {}, static_cast<double>(view->conflicts));
+  for (const ReplicaView::Row& row : view->rows) {
+    out.Add(Metric("fathom_replica_requests"), {{"replica", row.id}},
+            static_cast<double>(row.requests));
+    if (row.self) continue;
+    out.Add(Metric("fathom_replica_age_seconds"), {{"replica", row.id}}, AgeOf(row, now));
+    if (row.round_trip == Duration::zero()) continue;
+    out.Add(Metric("fathom_replica_round_trip_seconds"), {{"replica", row.id}},
+            Seconds(row.round_trip));
+  }
+  AddMessages(*view, out);
+}
+
+}  // namespace fathom

@@ -1,0 +1,63 @@
+// Who is in the group, and what does each have in flight, as this replica sees it?
+//
+// For /health, /metrics and the doctor: a copy that the replicas' loop makes a few times per
+// second.
+//
+// Threads  ReplicaBoard: any.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "router/replicas/replica_group.h"
+
+namespace fathom {
+
+struct ReplicaView {
+  struct Row {
+    std::string id;
+    bool self = false;
+    TimePoint heard{};           // when it spoke last; of this replica: when the view was made
+    uint64_t requests = 0;       // in flight, placed by it
+    double prefill_tokens = 0;   // of these, waiting for their first byte
+    ReplicaPresence presence{};  // what it says of itself
+    bool hears_us = false;       // it says that it has heard this replica
+    Duration round_trip{};       // there and back; 0: not known yet
+  };
+
+  std::string group;
+  std::string carrier;    // "nats" or "zmq"
+  bool up = false;        // the carrier's
+  std::string problem;    // the carrier's, if it is not up
+  TimePoint since{};      // when it came up, or went down
+  std::vector<Row> rows;  // this replica first, then by id
+  uint64_t conflicts = 0;
+  ReplicaGroupCounts counts;
+  Carrier::Status carried;
+
+  // Replicas that live, this one included.
+  size_t living() const { return rows.size(); }
+};
+
+class ReplicaBoard {
+ public:
+  void Publish(std::shared_ptr<const ReplicaView> view) {
+    const std::lock_guard lock(mutex_);
+    view_ = std::move(view);
+  }
+  // Null before the first view.
+  std::shared_ptr<const ReplicaView> Current() const {
+    const std::lock_guard lock(mutex_);
+    return view_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ReplicaView> view_;  // guarded by mutex_
+};
+
+}  // namespace fathom
