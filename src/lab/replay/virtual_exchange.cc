@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "router/replicas/load_exchange.h"
 #include "router/replicas/replica_group.h"
 
 namespace fathom {
@@ -25,9 +26,10 @@ ReplicaGroupOptions GroupOf(std::string name, Random& random) {
 
 // Without a key: who seals a message has no effect on what it says.
 struct VirtualExchange::Member {
-  Member([[maybe_unused]] const VirtualExchangeOptions& options, std::string name, Random& random, Carrier& carrier,
-         [[maybe_unused]] VirtualRouter& router, const TimePoint& now)
+  Member(const VirtualExchangeOptions& options, std::string name, Random& random, Carrier& carrier,
+         VirtualRouter& router, const TimePoint& now)
       : group(GroupOf(std::move(name), random), nullptr, carrier, [] { return ReplicaPresence{}; }) {
+    if (options.loads) group.Invite(loads.emplace(router.fleet(), router.world().speed, group));
     carrier.Start([this, &now](std::string_view bytes) {
       group.Received(bytes, now);
       heard = true;
@@ -35,6 +37,7 @@ struct VirtualExchange::Member {
   }
 
   ReplicaGroup group;
+  std::optional<LoadExchange> loads;
   bool heard = false;
 };
 
