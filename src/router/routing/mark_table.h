@@ -21,8 +21,8 @@ class MarkTable {
     uint64_t mark = 0;
     RankLabel rank;
     uint32_t running = 0;     // requests
-    uint32_t prefilling = 0;  // of these, without a first byte
-    uint32_t ending = 0;      // ended requests whose belief has not expired
+    uint32_t prefilling = 0;  // of these, without a first byte; and prompts of other replicas
+    uint32_t ending = 0;  // beliefs without a request here: ended ones, and those of other replicas
     // Others, 1-based.
     uint32_t next = 0;    // of the mark
     uint32_t before = 0;  // of the mark

@@ -38,7 +38,8 @@ void SentPrompts::Find(std::span<const PromptMark> marks, TimePoint now,
 uint64_t SentPrompts::Begin(Sending& sending, RankLabel rank, std::span<const PromptMark> marks,
                             TimePoint now) {
   if (marks.empty()) return 0;
-  if (marks_.load(std::memory_order_relaxed) + marks.size() > kMostMarks) {
+  const size_t most = kMostMarks + foreign_.load(std::memory_order_relaxed);
+  if (marks_.load(std::memory_order_relaxed) + marks.size() > most) {
     forgotten_.fetch_add(1, std::memory_order_relaxed);
     return 0;
   }
@@ -46,6 +47,7 @@ uint64_t SentPrompts::Begin(Sending& sending, RankLabel rank, std::span<const Pr
   sending.rank_ = rank;
   sending.prefilling_ = true;
   sending.believed_until_ = {};
+  sending.told_ = 0;
   Shard& shard = ShardOf(marks);
   const std::lock_guard lock(shard.mutex);
   Expire(shard, now);
@@ -60,7 +62,72 @@ uint64_t SentPrompts::Begin(Sending& sending, RankLabel rank, std::span<const Pr
     from = mark.tokens;
   }
   marks_.fetch_add(shard.table.size() - before, std::memory_order_relaxed);
+  if (listened_.load(std::memory_order_relaxed)) {
+    Tell(shard, sending, now + MarkTable::Node::kLongestPrefill);
+    sending.told_ = shard.news.back().id;
+  }
   return brought;
+}
+
+// The first time with its marks.
+void SentPrompts::Tell(Shard& shard, const Sending& sending, TimePoint until) {
+  News news{.id = sending.told_, .rank = sending.rank_, .until = until};
+  if (news.id == 0) {
+    news.id = told_.fetch_add(1, std::memory_order_relaxed) + 1;
+    news.marks = sending.marks_;
+    news_marks_.fetch_add(news.marks.size(), std::memory_order_relaxed);
+  }
+  shard.news.push_back(std::move(news));
+  const auto too_many = [&] {
+    return shard.news.size() > kMostNews ||
+           news_marks_.load(std::memory_order_relaxed) > kMostNewsMarks;
+  };
+  while (shard.news.size() > 1 && too_many()) DropNews(shard);
+}
+
+void SentPrompts::DropNews(Shard& shard) {
+  news_marks_.fetch_sub(shard.news.front().marks.size(), std::memory_order_relaxed);
+  shard.news.pop_front();
+}
+
+void SentPrompts::TakeNews(std::vector<News>& news) {
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    while (!shard.news.empty()) {
+      news.push_back(shard.news.front());
+      DropNews(shard);
+    }
+  }
+}
+
+bool SentPrompts::Believe(RankLabel rank, std::span<const PromptMark> marks, TimePoint now) {
+  if (marks.empty()) return false;
+  if (foreign_.load(std::memory_order_relaxed) + marks.size() > kMostForeign) return false;
+  foreign_.fetch_add(marks.size(), std::memory_order_relaxed);
+  Shard& shard = ShardOf(marks);
+  const std::lock_guard lock(shard.mutex);
+  const size_t before = shard.table.size();
+  for (const PromptMark& mark : marks) {
+    MarkTable::Node& node = shard.table.Get(mark.key, rank);
+    ++node.prefilling;
+    ++node.ending;
+    node.sent_last = std::max(node.sent_last, now);
+  }
+  marks_.fetch_add(shard.table.size() - before, std::memory_order_relaxed);
+  return true;
+}
+
+void SentPrompts::Disbelieve(RankLabel rank, std::span<const PromptMark> marks) {
+  if (marks.empty()) return;
+  Shard& shard = ShardOf(marks);
+  const std::lock_guard lock(shard.mutex);
+  for (const PromptMark& mark : marks) {
+    MarkTable::Node* const node = shard.table.Find(mark.key, rank);
+    --node->prefilling;
+    --node->ending;
+    if (node->idle()) Drop(shard, mark, rank);
+  }
+  foreign_.fetch_sub(marks.size(), std::memory_order_relaxed);
 }
 
 void SentPrompts::FirstByte(Sending& sending, TimePoint now) {
@@ -69,6 +136,7 @@ void SentPrompts::FirstByte(Sending& sending, TimePoint now) {
   sending.believed_until_ = now + outlives_;
   Shard& shard = ShardOf(sending.marks_);
   const std::lock_guard lock(shard.mutex);
+  if (sending.told_ != 0) Tell(shard, sending, sending.believed_until_);
   for (const PromptMark& mark : sending.marks_) {
     MarkTable::Node* const node = shard.table.Find(mark.key, sending.rank_);
     --node->prefilling;
@@ -81,6 +149,7 @@ uint64_t SentPrompts::End(Sending& sending, TimePoint now) {
   Shard& shard = ShardOf(sending.marks_);
   const std::lock_guard lock(shard.mutex);
   const bool outlived = now < sending.believed_until_;
+  if (sending.told_ != 0 && sending.prefilling_) Tell(shard, sending, TimePoint{});
   uint64_t taken = 0;
   uint32_t from = 0;
   for (const PromptMark& mark : sending.marks_) {

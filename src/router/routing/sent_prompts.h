@@ -9,10 +9,16 @@
 //
 // Both influence the choice. Neither is ever reported as cached.
 //
+// Replicas   What happens to a prompt is news for the other replicas of this router, if somebody
+//            listens. What they have sent is believed here as well, as long as they say; it is
+//            never shared, because their requests' contexts are counted by them.
 // Precision  By prompt marks (text/tokens/prompt_marks.h): up to a sixteenth too shallow, never too
 //            deep.
 // Threads    Any; sharded locks. Prompts with the same beginning share a shard.
-// Memory     At most kMostMarks marks; prompts beyond that are not remembered, only counted.
+// Memory     At most kMostMarks marks; prompts beyond that are not remembered, only counted. Of
+// other
+//            replicas kMostForeign more, so that these cannot push out our own. News that nobody
+//            takes is bounded by kMostNews and kMostNewsMarks; the oldest is dropped.
 #pragma once
 
 #include <array>
@@ -31,6 +37,8 @@ namespace fathom {
 class SentPrompts {
  public:
   static constexpr size_t kMostMarks = 4 << 20;
+  static constexpr size_t kMostForeign = 1 << 20;
+  static constexpr size_t kMostNewsMarks = 1 << 18;
 
   // `outlives`: how long a prompt is believed to be cached after its first byte.
   explicit SentPrompts(Duration outlives) : outlives_(outlives) {}
@@ -59,6 +67,7 @@ class SentPrompts {
     RankLabel rank_;
     bool prefilling_ = false;
     TimePoint believed_until_{};
+    uint64_t told_ = 0;  // as which news; 0: as none
   };
   // Returns how many of its tokens no running request held there before. Tokens after the last mark
   // are not counted; 0 if the prompt is not remembered.
@@ -72,11 +81,30 @@ class SentPrompts {
   // Drops the expired beliefs in all shards. Otherwise a shard drops its own when it is used.
   void ExpireAll(TimePoint now);
 
+  // From now on there is news.
+  void Listen() { listened_.store(true, std::memory_order_relaxed); }
+  struct News {
+    uint64_t id = 0;  // another one for each prompt
+    RankLabel rank;
+    TimePoint until{};              // when the belief ends; in the past: it has
+    std::vector<PromptMark> marks;  // empty: as in the news before
+  };
+  // Appends what has happened since the last call. News of a prompt is in order.
+  void TakeNews(std::vector<News>& news);
+
+  // A prompt that another replica has sent. False: there is no room. Otherwise the caller must end
+  // the belief with the same arguments, within MarkTable::Node::kLongestPrefill.
+  bool Believe(RankLabel rank, std::span<const PromptMark> marks, TimePoint now);
+  void Disbelieve(RankLabel rank, std::span<const PromptMark> marks);
+  // Marks of such prompts, each counted as often as it is believed.
+  size_t foreign() const { return foreign_.load(std::memory_order_relaxed); }
+
   size_t marks() const { return marks_.load(std::memory_order_relaxed); }
   uint64_t forgotten() const { return forgotten_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kShards = 64;
+  static constexpr size_t kMostNews = 1024;  // in a shard
 
   struct Ending {  // a belief that has not expired although its request has ended
     TimePoint until;
@@ -87,17 +115,25 @@ class SentPrompts {
     std::mutex mutex;
     MarkTable table;             // guarded by mutex
     std::deque<Ending> endings;  // guarded by mutex; by time
+    std::deque<News> news;       // guarded by mutex
   };
 
   Shard& ShardOf(std::span<const PromptMark> marks) { return shards_[marks.front().key % kShards]; }
   // With the shard's mutex held.
   void Expire(Shard& shard, TimePoint now);
   void Drop(Shard& shard, const PromptMark& mark, RankLabel rank);
+  void Tell(Shard& shard, const Sending& sending, TimePoint until);
+  void DropNews(Shard& shard);
 
   const Duration outlives_;
   std::array<Shard, kShards> shards_;
   std::atomic<size_t> marks_{0};
+  std::atomic<size_t> foreign_{0};
   std::atomic<uint64_t> forgotten_{0};
+  // Relaxed, pair with nothing.
+  std::atomic<bool> listened_{false};
+  std::atomic<uint64_t> told_{0};
+  std::atomic<size_t> news_marks_{0};
 };
 
 }  // namespace fathom

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -283,6 +284,119 @@ TEST(SentPromptsLife, RemembersNothingWhenAllIsOver) {
   VisitAll(sent, kStart + std::chrono::hours(10));
   EXPECT_EQ(sent.marks(), 0u);
   EXPECT_EQ(sent.forgotten(), 0u);
+}
+
+// --- other replicas ------------------------------------------------------------------------------
+
+TEST_F(SentPromptsTest, HasNewsOnlyIfSomebodyListens) {
+  std::vector<SentPrompts::News> news;
+  SentPrompts::Sending unheard;
+  sent_.Begin(unheard, kOne, Marks(1000), now_);
+  sent_.TakeNews(news);
+  EXPECT_TRUE(news.empty());
+  sent_.Listen();
+  sent_.FirstByte(unheard, now_);
+  sent_.End(unheard, now_);
+  sent_.TakeNews(news);
+  EXPECT_TRUE(news.empty()) << "nobody knows the prompt";
+}
+
+TEST_F(SentPromptsTest, TellsHowLongAPromptIsBelieved) {
+  sent_.Listen();
+  const auto prompt = Marks(1000);
+  SentPrompts::Sending good;
+  SentPrompts::Sending failed;
+  sent_.Begin(good, kOne, prompt, now_);
+  sent_.Begin(failed, kTwo, prompt, now_);
+  std::vector<SentPrompts::News> news;
+  sent_.TakeNews(news);
+  ASSERT_EQ(news.size(), 2u);
+  EXPECT_NE(news[0].id, news[1].id);
+  EXPECT_EQ(news[0].rank, kOne);
+  EXPECT_EQ(news[0].marks, prompt);
+  EXPECT_EQ(news[0].until, now_ + seconds(60));
+  const uint64_t of_good = news[0].id;
+  const uint64_t of_failed = news[1].id;
+  news.clear();
+  now_ += seconds(2);
+  sent_.FirstByte(good, now_);
+  sent_.End(failed, now_);
+  sent_.End(good, now_);
+  sent_.TakeNews(news);
+  ASSERT_EQ(news.size(), 2u) << "the end says nothing that the first byte has not said";
+  EXPECT_EQ(news[0].id, of_good);
+  EXPECT_EQ(news[0].until, now_ + seconds(1));
+  EXPECT_TRUE(news[0].marks.empty());
+  EXPECT_EQ(news[1].id, of_failed);
+  EXPECT_LE(news[1].until, now_);
+}
+
+TEST_F(SentPromptsTest, DropsTheOldestNewsThatNobodyTakes) {
+  sent_.Listen();
+  for (int i = 0; i < 3000; ++i) {
+    SentPrompts::Sending sending;
+    sent_.Begin(sending, kOne, Marks(1000), now_);
+    sent_.End(sending, now_);
+  }
+  SentPrompts::Sending last;
+  sent_.Begin(last, kTwo, Marks(1000), now_);
+  std::vector<SentPrompts::News> news;
+  sent_.TakeNews(news);
+  EXPECT_EQ(news.size(), 1024u);
+  EXPECT_EQ(news.back().rank, kTwo);
+  size_t marks = 0;
+  std::vector<SentPrompts::Sending> many(SentPrompts::kMostNewsMarks / 100);
+  for (size_t i = 0; i < many.size(); ++i) {
+    sent_.Begin(many[i], kOne, Marks(100'000, static_cast<TokenId>(i)), now_);
+  }
+  news.clear();
+  sent_.TakeNews(news);
+  for (const SentPrompts::News& one : news) marks += one.marks.size();
+  EXPECT_LE(marks, SentPrompts::kMostNewsMarks + 64 * 200);
+  EXPECT_GT(marks, SentPrompts::kMostNewsMarks / 2);
+  for (SentPrompts::Sending& sending : many) sent_.End(sending, now_);
+  sent_.End(last, now_);
+}
+
+TEST_F(SentPromptsTest, BelievesWhatOtherReplicasHaveSent) {
+  const auto prompt = Marks(1000);
+  ASSERT_TRUE(sent_.Believe(kOne, prompt, now_));
+  EXPECT_EQ(Believed(kOne, prompt), 960u);
+  EXPECT_EQ(Shared(kOne, prompt), 0u);
+  SentPrompts::Sending own;
+  EXPECT_EQ(sent_.Begin(own, kOne, prompt, now_), 960u) << "no request of ours held it there";
+  ASSERT_TRUE(sent_.Believe(kOne, Marks(2000), now_));
+  sent_.Disbelieve(kOne, prompt);
+  EXPECT_EQ(sent_.End(own, now_), 960u);
+  EXPECT_EQ(Believed(kOne, prompt), 960u) << "of the longer one";
+  sent_.Disbelieve(kOne, Marks(2000));
+  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_EQ(sent_.marks(), 0u);
+  EXPECT_EQ(sent_.foreign(), 0u);
+}
+
+TEST_F(SentPromptsTest, OthersCannotPushOutOurOwn) {
+  const RankLabel other{2, 0};
+  std::vector<std::vector<PromptMark>> believed;
+  uint64_t key = 1;
+  const auto next = [&] {
+    std::vector<PromptMark> marks(512);
+    for (PromptMark& mark : marks) mark = {.key = key++, .tokens = 64};
+    return marks;
+  };
+  for (auto marks = next(); sent_.Believe(other, marks, now_); marks = next()) {
+    believed.push_back(std::move(marks));
+  }
+  EXPECT_EQ(sent_.foreign(), SentPrompts::kMostForeign);
+  EXPECT_EQ(sent_.marks(), SentPrompts::kMostForeign);
+  std::deque<SentPrompts::Sending> own(SentPrompts::kMostMarks / 512);
+  for (SentPrompts::Sending& sending : own) ASSERT_GT(sent_.Begin(sending, kOne, next(), now_), 0u);
+  SentPrompts::Sending beyond;
+  EXPECT_EQ(sent_.Begin(beyond, kOne, next(), now_), 0u);
+  EXPECT_EQ(sent_.marks(), SentPrompts::kMostMarks + SentPrompts::kMostForeign);
+  for (SentPrompts::Sending& sending : own) sent_.End(sending, now_);
+  for (const auto& marks : believed) sent_.Disbelieve(other, marks);
+  EXPECT_EQ(sent_.marks(), 0u);
 }
 
 }  // namespace
