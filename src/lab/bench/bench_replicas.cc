@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kUsage =
     "usage: fathom bench replicas TRACE [replicas=1,2,4,8] [delays-ms=0,10,100,1000]\n"
-    "         [losses=0,1,10] [silent=1] [loads=1] [prompts=1] [jitter=0.5] [workers=8]\n"
-    "         [profile=polynomial] [block-size=64] [blocks=16384] [arrivals=1] [requests=N]\n"
+    "         [losses=0,1,10] [silent=1] [loads=1] [prompts=1] [ties=1] [jitter=0.5]\n"
+    "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [arrivals=1] [requests=N]\n"
     "         [copies=1] [spread=1] [policy=kv] [events-ms=0] [queue=2] [temperature=0] [seed=1]\n"
     "         [threads=2]\n"
     "Each request goes to a random replica. One replay for a single one; for several, one for each\n"
@@ -48,6 +48,7 @@ struct ReplicasPlan {
   std::string delays = "0,10,100,1000";  // milliseconds
   std::string losses = "0,1,10";         // percent
   bool silent = true;
+  bool ties = true;  // replicas that hear each other draw among ranks that are as good as equal
   uint64_t requests = 0;  // of the trace; 0: all
   uint64_t copies = 1;
   bool spread = true;
@@ -84,6 +85,7 @@ std::vector<BenchSetting> ReplicaSettings(ReplicasPlan& plan) {
       {"silent", &plan.silent},
       {"loads", &plan.exchange.loads},
       {"prompts", &plan.exchange.prompts},
+      {"ties", &plan.ties},
       {"jitter", &plan.exchange.network.jitter, 0, 1},
       {"workers", &plan.replay.workers, 1, 65536},
       {"block-size", &engine.block_size, 1, 1024},
@@ -181,6 +183,7 @@ std::string ReplayWith(const std::vector<TraceRequest>& trace, const ReplicasPla
   if (run.network) {
     options.exchange = plan.exchange;
     options.exchange->network = *run.network;
+    options.router.steering.several = plan.ties;
   }
   const auto begun = std::chrono::steady_clock::now();
   const ReplayReport report = RunReplay(trace, options, profile);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "router/replicas/load_exchange.h"
+#include "router/replicas/prompt_exchange.h"
 #include "router/replicas/replica_group.h"
 
 namespace fathom {
@@ -30,6 +31,7 @@ struct VirtualExchange::Member {
          VirtualRouter& router, const TimePoint& now)
       : group(GroupOf(std::move(name), random), nullptr, carrier, [] { return ReplicaPresence{}; }) {
     if (options.loads) group.Invite(loads.emplace(router.fleet(), router.world().speed, group));
+    if (options.prompts) group.Invite(prompts.emplace(router.world().sent, group));
     carrier.Start([this, &now](std::string_view bytes) {
       group.Received(bytes, now);
       heard = true;
@@ -38,6 +40,7 @@ struct VirtualExchange::Member {
 
   ReplicaGroup group;
   std::optional<LoadExchange> loads;
+  std::optional<PromptExchange> prompts;
   bool heard = false;
 };
 
