@@ -28,7 +28,8 @@ constexpr std::string_view kUsage =
     "usage: fathom bench exchange [replicas=2,8,32] [ranks=1000] [rate=4000] [seconds=10]\n"
     "         [tokens=8192] [answer=200]\n"
     "Replicas with all of their messages, sealed, over a carrier in memory and in virtual time:\n"
-    "`rate` requests per second, of all replicas together, to random ranks. Prints microseconds of\n"
+    "`rate` requests per second, of all replicas together, to random ranks. Prints microseconds "
+    "of\n"
     "CPU and bytes per request, of the replica that tells and of each that hears.\n";
 
 struct ExchangePlan {
@@ -106,8 +107,8 @@ class ExchangeRun {
   ExchangeRun(const ExchangePlan& plan, uint64_t replicas)
       : plan_(plan), network_({}, NamesOf(replicas), 1) {
     for (uint64_t i = 0; i < replicas; ++i) {
-      replicas_.push_back(std::make_unique<ExchangeReplica>(
-          plan, NamesOf(replicas)[i], seal_, network_.carrier(i), now_, random_));
+      replicas_.push_back(std::make_unique<ExchangeReplica>(plan, NamesOf(replicas)[i], seal_,
+                                                            network_.carrier(i), now_, random_));
     }
   }
 
@@ -116,7 +117,7 @@ class ExchangeRun {
     cost_ = {.replicas = replicas_.size()};
     const auto [messages, bytes] = Published();
     const TimePoint end = now_ + std::chrono::seconds(plan_.seconds);
-    const Duration apart = std::chrono::seconds(1) / static_cast<int64_t>(plan_.rate);
+    const Duration apart = Duration(std::chrono::seconds(1)) / static_cast<int64_t>(plan_.rate);
     for (TimePoint at = now_; at < end; at += apart) events_.Push(at, Expect());
     while (events_.next() != kNever) PassTime(ReplicaGroup::kTick);
     cost_.requests = requests_.size();
@@ -256,12 +257,10 @@ int ComplainOfExchange(std::string_view what) {
 
 int RunBenchExchange(std::span<const std::string_view> args) {
   ExchangePlan plan;
-  const BenchSetting settings[] = {{"replicas", &plan.replicas},
-                                   {"ranks", &plan.ranks, 1, 16384},
-                                   {"rate", &plan.rate, 1, 1e6},
-                                   {"seconds", &plan.seconds, 1, 3600},
-                                   {"tokens", &plan.tokens, 64, 1 << 20},
-                                   {"answer", &plan.answer, 10, 1 << 20}};
+  const BenchSetting settings[] = {
+      {"replicas", &plan.replicas},          {"ranks", &plan.ranks, 1, 16384},
+      {"rate", &plan.rate, 1, 1e6},          {"seconds", &plan.seconds, 1, 3600},
+      {"tokens", &plan.tokens, 64, 1 << 20}, {"answer", &plan.answer, 10, 1 << 20}};
   if (const auto set = ReadSettings(args, settings); !set) {
     return ComplainOfExchange(set.error().what);
   }

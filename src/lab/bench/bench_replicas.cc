@@ -25,11 +25,14 @@ namespace {
 constexpr std::string_view kUsage =
     "usage: fathom bench replicas TRACE [replicas=1,2,4,8] [delays-ms=0,10,100,1000]\n"
     "         [losses=0,1,10] [silent=1] [loads=1] [prompts=1] [ties=1] [jitter=0.5]\n"
-    "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [arrivals=1] [requests=N]\n"
+    "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [arrivals=1] "
+    "[requests=N]\n"
     "         [copies=1] [spread=1] [policy=kv] [events-ms=0] [queue=2] [temperature=0] [seed=1]\n"
     "         [threads=2]\n"
-    "Each request goes to a random replica. One replay for a single one; for several, one for each\n"
-    "delay and each loss (percent) of their messages, and with silent=1 one without any. `requests`\n"
+    "Each request goes to a random replica. One replay for a single one; for several, one for "
+    "each\n"
+    "delay and each loss (percent) of their messages, and with silent=1 one without any. "
+    "`requests`\n"
     "of the trace are played `copies` times side by side, each with ids of its own. With spread=1\n"
     "requests of the same time come at random times until the next one. TRACE as for fathom bench\n"
     "routing. Prints one JSON object.\n";

@@ -1,8 +1,8 @@
 // How do an engine's KV events get to the index? After a delay that is the same for all of them,
 // and with whatever goes wrong on the way.
 //
-// What the intake would count of them is counted here, and told to the rank's witnesses: each router
-// has one.
+// What the intake would count of them is counted here, and told to the rank's witnesses: each
+// router has one.
 //
 // Threads  One.
 #pragma once

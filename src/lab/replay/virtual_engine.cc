@@ -8,9 +8,7 @@ namespace fathom {
 
 VirtualEngine::VirtualEngine(uint32_t number, const EngineOptions& options,
                              const TimingProfile& profile)
-    : number_(number),
-      label_{WorkerId::OfUrl(spec().url).value(), 0},
-      core_(options, profile) {}
+    : number_(number), label_{WorkerId::OfUrl(spec().url).value(), 0}, core_(options, profile) {}
 
 VirtualEngine::VirtualEngine(const VirtualEngine& before, const TimingProfile& profile)
     : VirtualEngine(before.number_, before.core().options(), profile) {}

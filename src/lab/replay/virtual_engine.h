@@ -1,7 +1,7 @@
 // What would this engine do, if time passed only when somebody says so?
 //
-// A simulated engine, and what it says of itself to whoever asks: each router has a worker of its own
-// for it. One step after the other; requests that come during a step join the next.
+// A simulated engine, and what it says of itself to whoever asks: each router has a worker of its
+// own for it. One step after the other; requests that come during a step join the next.
 //
 // Threads  One.
 #pragma once

@@ -29,7 +29,8 @@ ReplicaGroupOptions GroupOf(std::string name, Random& random) {
 struct VirtualExchange::Member {
   Member(const VirtualExchangeOptions& options, std::string name, Random& random, Carrier& carrier,
          VirtualRouter& router, const TimePoint& now)
-      : group(GroupOf(std::move(name), random), nullptr, carrier, [] { return ReplicaPresence{}; }) {
+      : group(GroupOf(std::move(name), random), nullptr, carrier,
+              [] { return ReplicaPresence{}; }) {
     if (options.loads) group.Invite(loads.emplace(router.fleet(), router.world().speed, group));
     if (options.prompts) group.Invite(prompts.emplace(router.world().sent, group));
     carrier.Start([this, &now](std::string_view bytes) {
@@ -83,7 +84,8 @@ VirtualExchange::Traffic VirtualExchange::traffic() const {
     traffic.messages += counts.sent;
     traffic.bytes += counts.sent_bytes;
     traffic.received += counts.received;
-    traffic.dropped = std::accumulate(counts.dropped.begin(), counts.dropped.end(), traffic.dropped);
+    traffic.dropped =
+        std::accumulate(counts.dropped.begin(), counts.dropped.end(), traffic.dropped);
   }
   return traffic;
 }

@@ -49,8 +49,8 @@ class VirtualNetwork::Port final : public Carrier {
   uint64_t received_ = 0;
 };
 
-VirtualNetwork::VirtualNetwork(const VirtualNetworkOptions& options,
-                               std::vector<std::string> names, uint64_t seed)
+VirtualNetwork::VirtualNetwork(const VirtualNetworkOptions& options, std::vector<std::string> names,
+                               uint64_t seed)
     : options_(options), names_(std::move(names)), random_(seed) {
   for (size_t i = 0; i < names_.size(); ++i) ports_.push_back(std::make_unique<Port>(*this, i));
 }

@@ -1,4 +1,5 @@
-// How do replicas hear each other, in virtual time? Every message takes its time, and some are lost.
+// How do replicas hear each other, in virtual time? Every message takes its time, and some are
+// lost.
 //
 // Each copy of a message is late or lost by itself, so that one that was sent later may come first.
 //
