@@ -7,10 +7,12 @@
 #include "cli/command.h"
 #include "codec/json.h"
 #include "lab/bench/bench_cohorts.h"
+#include "lab/bench/bench_exchange.h"
 #include "lab/bench/bench_fleet.h"
 #include "lab/bench/bench_index.h"
 #include "lab/bench/bench_keys.h"
 #include "lab/bench/bench_mock.h"
+#include "lab/bench/bench_replicas.h"
 #include "lab/bench/bench_request.h"
 #include "lab/bench/bench_routing.h"
 #include "lab/bench/bench_snapshot.h"
@@ -36,6 +38,8 @@ constexpr std::string_view kUsage =
     "       fathom bench snapshot [NAME=VALUE]...\n"
     "       fathom bench tokens MODEL_FOLDER [NAME=VALUE]...\n"
     "       fathom bench routing TRACE [NAME=VALUE]...\n"
+    "       fathom bench replicas TRACE [NAME=VALUE]...\n"
+    "       fathom bench exchange [NAME=VALUE]...\n"
     "       fathom bench cohorts [NAME=VALUE]...\n"
     "       fathom bench trust [NAME=VALUE]...\n"
     "       fathom bench fleet [--json] [NAME=VALUE]...\n"
@@ -125,6 +129,8 @@ int RunBench(std::span<const std::string_view> args) {
   if (!args.empty() && args[0] == "snapshot") return RunBenchSnapshot(args.subspan(1));
   if (!args.empty() && args[0] == "tokens") return RunBenchTokens(args.subspan(1));
   if (!args.empty() && args[0] == "routing") return RunBenchRouting(args.subspan(1));
+  if (!args.empty() && args[0] == "replicas") return RunBenchReplicas(args.subspan(1));
+  if (!args.empty() && args[0] == "exchange") return RunBenchExchange(args.subspan(1));
   if (!args.empty() && args[0] == "cohorts") return RunBenchCohorts(args.subspan(1));
   if (!args.empty() && args[0] == "trust") return RunBenchTrust(args.subspan(1));
   if (!args.empty() && args[0] == "fleet") return RunBenchFleet(args.subspan(1));

@@ -11,8 +11,8 @@ EventPath::EventPath(CacheIndex& index, RankLabel rank, uint32_t block_size, Epo
       faults_(faults) {}
 
 void EventPath::TellTo(RankWitness& witness) {
-  witness_ = &witness;
-  witness_->Pulse(heard_.pulse);
+  witnesses_.push_back(&witness);
+  witness.Pulse(heard_.pulse);
 }
 
 void EventPath::Send(std::vector<KvEvent>& events, TimePoint now) {
@@ -48,7 +48,7 @@ void EventPath::Deliver(TimePoint now) {
   for (; next() <= now; batches_.pop_front()) {
     const Batch& batch = batches_.front();
     Follow(batch);
-    if (witness_ != nullptr) witness_->Stamped(now - batch.sent, now);
+    for (RankWitness* const witness : witnesses_) witness->Stamped(now - batch.sent, now);
     for (const KvEvent& event : batch.events) Apply(event, now);
     ++heard_.batches;
     Count();
@@ -70,7 +70,7 @@ void EventPath::Forget() {
 
 void EventPath::Apply(const KvEvent& event, TimePoint now) {
   if (const auto* const stored = std::get_if<BlocksStored>(&event)) {
-    Compare(*stored, now);
+    for (RankWitness* const witness : witnesses_) Compare(*witness, *stored, now);
     const StoredRun run{.parent = stored->parent,
                         .hashes = stored->hashes,
                         .tokens = stored->tokens,
@@ -87,15 +87,15 @@ void EventPath::Apply(const KvEvent& event, TimePoint now) {
   }
 }
 
-void EventPath::Compare(const BlocksStored& stored, TimePoint now) {
-  if (witness_ == nullptr || !witness_->expects()) return;
+void EventPath::Compare(RankWitness& witness, const BlocksStored& stored, TimePoint now) const {
+  if (!witness.expects()) return;
   StoredTokens told{.tokens = stored.tokens};
   if (stored.parent) {
     const auto before = holdings_->KeyOf(*stored.parent);
     told.place = before ? StoredTokens::Place::kKnown : StoredTokens::Place::kUnknown;
     told.before = before.value_or(0);
   }
-  witness_->Stored(told, now);
+  witness.Stored(told, now);
 }
 
 void EventPath::Count() {
@@ -103,7 +103,7 @@ void EventPath::Count() {
   heard_.stored = counters.stored.value();
   heard_.held = counters.held.value();
   heard_.pulse.removed = counters.removed.value() + counters.unknown_removed.value();
-  if (witness_ != nullptr) witness_->Pulse(heard_.pulse);
+  for (RankWitness* const witness : witnesses_) witness->Pulse(heard_.pulse);
 }
 
 }  // namespace fathom

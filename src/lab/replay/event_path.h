@@ -1,7 +1,8 @@
 // How do an engine's KV events get to the index? After a delay that is the same for all of them,
 // and with whatever goes wrong on the way.
 //
-// What the intake would count of them is counted here, and told to the rank's witness.
+// What the intake would count of them is counted here, and told to the rank's witnesses: each
+// router has one.
 //
 // Threads  One.
 #pragma once
@@ -32,7 +33,7 @@ class EventPath {
   EventPath(CacheIndex& index, RankLabel rank, uint32_t block_size, Epochs::Seat& seat,
             Duration delay, const EventFaults& faults = {});
 
-  // Whom to tell what is heard of the rank. Outlives it.
+  // One more whom to tell what is heard of the rank. Outlives it.
   void TellTo(RankWitness& witness);
 
   // Takes what the engine published now.
@@ -69,13 +70,13 @@ class EventPath {
   void Follow(const Batch& batch);
   void Forget();
   void Apply(const KvEvent& event, TimePoint now);
-  void Compare(const BlocksStored& stored, TimePoint now);
+  void Compare(RankWitness& witness, const BlocksStored& stored, TimePoint now) const;
   void Count();
 
   const std::unique_ptr<RankHoldings> holdings_;
   const Duration delay_;
   const EventFaults faults_;
-  RankWitness* witness_ = nullptr;
+  std::vector<RankWitness*> witnesses_;
   std::deque<Batch> batches_;  // in order of arrival
   uint64_t sent_ = 0;
   bool restarted_ = false;

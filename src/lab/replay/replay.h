@@ -5,6 +5,9 @@
 // A request that finds no room waits in the router, first come first served. One whose engine goes
 // before the first token goes to another.
 //
+// With several replicas of the router a balancer that knows nothing deals the requests out to them
+// at random; each knows what it has placed itself, and what the others tell it.
+//
 // Determinism  The same trace, options and seed give the same history. Only the times that it takes
 //              to decide are those of this machine.
 // Memory       A prompt lives from its dispatch to its end. Every request keeps its first-token
@@ -13,9 +16,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lab/replay/trace.h"
+#include "lab/replay/virtual_exchange.h"
 #include "lab/replay/virtual_router.h"
 
 namespace fathom {
@@ -37,6 +42,8 @@ struct ReplayOptions {
   EngineOptions engine;
   double arrivals = 1;  // times faster than the trace
   VirtualRouterOptions router;
+  uint32_t replicas = 1;                           // of the router
+  std::optional<VirtualExchangeOptions> exchange;  // between them; nothing: they tell nothing
   std::vector<Incident> incidents;  // in order of time; one at a time for each engine
 };
 
@@ -56,9 +63,13 @@ struct ReplayReport {
   std::vector<Duration> between_tokens;     // the mean of each request, sorted
   std::vector<Duration> waits;              // in the router, of those that waited, sorted
   std::vector<Duration> decisions;          // what each took to make, sorted
-  std::vector<VirtualTrust::Change> trust;  // what became of the trust in each engine
+  std::vector<VirtualTrust::Change> trust;  // of the first replica in each engine, as it changed
   Duration lasted{};                        // from the first arrival to the last token
+  VirtualExchange::Traffic exchanged;       // between replicas
+  // Nothing is left in the books; with an exchange, within kSettles after the last token, and also
+  // of what replicas believe of each other.
   bool books_empty = false;
+  static constexpr Duration kSettles = std::chrono::seconds(10);
 
   double reuse() const;
   // The busiest engine beside the mean, by tokens that it prefilled.

@@ -217,6 +217,55 @@ TEST_F(Queueing, IsOffWhereTheThresholdIsZero) {
   EXPECT_THAT(Play(trace_, options_).waits, IsEmpty());
 }
 
+ReplayOptions Replicas(uint32_t replicas, const VirtualNetworkOptions& network) {
+  ReplayOptions options = OptionsFor(ReplayPolicy::kKv);
+  options.replicas = replicas;
+  options.exchange.emplace().network = network;
+  options.router.steering.several = true;
+  return options;
+}
+
+TEST(Replicas, AnswerEveryRequestAndForgetEachOthersLoads) {
+  const auto trace = Busy();
+  for (const double loss : {0.0, 0.1}) {
+    const auto options = Replicas(4, {.delay = milliseconds(10), .loss = loss});
+    const ReplayReport report = Play(trace, options);
+    EXPECT_EQ(report.requests, trace.size()) << loss;
+    EXPECT_TRUE(report.books_empty) << loss;
+    EXPECT_GT(report.exchanged.received, 0u) << loss;
+  }
+}
+
+TEST(Replicas, GiveTheSameHistoryForTheSameSeed) {
+  const auto options = Replicas(3, {.delay = milliseconds(10), .loss = 0.1});
+  const ReplayReport once = Play(Busy(), options);
+  const ReplayReport again = Play(Busy(), options);
+  EXPECT_EQ(once.placed, again.placed);
+  EXPECT_EQ(once.first_token, again.first_token);
+  EXPECT_EQ(once.exchanged.bytes, again.exchanged.bytes);
+}
+
+TEST(Replicas, AnswerSoonerIfTheyTellEachOtherWhatTheyDo) {
+  const auto trace = Conversations(40, 8, milliseconds(60));
+  ReplayOptions options = Replicas(8, {.delay = milliseconds(10)});
+  const Duration told = Mean(Play(trace, options).first_token);
+  options.exchange.reset();
+  const Duration silent = Mean(Play(trace, options).first_token);
+  EXPECT_LT(told, silent);
+  options.replicas = 1;
+  EXPECT_LT(told, Mean(Play(trace, options).first_token) * 13 / 10);
+}
+
+// One replica is told nothing and tells nothing, so that it decides as one without a group.
+TEST(Replicas, AreAsOneIfThereIsOnlyOne) {
+  ReplayOptions options = Replicas(1, {});
+  options.router.steering.several = false;
+  const ReplayReport grouped = Play(Busy(), options);
+  const ReplayReport plain = Play(Busy(), ReplayPolicy::kKv);
+  EXPECT_EQ(grouped.placed, plain.placed);
+  EXPECT_EQ(grouped.first_token, plain.first_token);
+}
+
 TEST(Quantile, IsExact) {
   const std::vector<Duration> ten = {Duration(1), Duration(2), Duration(3), Duration(4),
                                      Duration(5), Duration(6), Duration(7), Duration(8),

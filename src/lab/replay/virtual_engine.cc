@@ -8,10 +8,17 @@ namespace fathom {
 
 VirtualEngine::VirtualEngine(uint32_t number, const EngineOptions& options,
                              const TimingProfile& profile)
-    : number_(number),
-      worker_(std::make_shared<Worker>(
-          WorkerSpec{.url = fmt::format("http://engine-{}:8000", number)}, BreakerOptions{})),
-      core_(options, profile) {
+    : number_(number), label_{WorkerId::OfUrl(spec().url).value(), 0}, core_(options, profile) {}
+
+VirtualEngine::VirtualEngine(const VirtualEngine& before, const TimingProfile& profile)
+    : VirtualEngine(before.number_, before.core().options(), profile) {}
+
+WorkerSpec VirtualEngine::spec() const {
+  return {.url = fmt::format("http://engine-{}:8000", number_)};
+}
+
+EngineReport VirtualEngine::report() const {
+  const EngineOptions& options = core_.options();
   EngineReport report;
   report.engine = EngineKind::kVllm;
   report.ranks = 1;
@@ -19,11 +26,8 @@ VirtualEngine::VirtualEngine(uint32_t number, const EngineOptions& options,
   report.kv_tokens = core_.capacity_tokens();
   report.max_running = options.max_num_seqs;
   report.batch_tokens = options.max_num_batched_tokens;
-  worker_->report.Publish(std::move(report), TimePoint{});
+  return report;
 }
-
-VirtualEngine::VirtualEngine(const VirtualEngine& before, const TimingProfile& profile)
-    : number_(before.number_), worker_(before.worker_), core_(before.core().options(), profile) {}
 
 bool VirtualEngine::Submit(size_t owner, EngineRequest request) {
   if (!core_.Submit(std::move(request))) return false;
@@ -46,7 +50,7 @@ std::span<const CacheReader::Found> TrueDepths::Find(std::span<const TokenId> to
                                                      const KnownPrefix&) {
   found_.clear();
   for (VirtualEngine* const engine : engines_) {
-    CacheReader::Found found{.rank = engine->place().label(),
+    CacheReader::Found found{.rank = engine->label(),
                              .block_size = engine->core().options().block_size,
                              .held = engine->held_tokens()};
     found.tokens.fill(engine->core().CachedTokens(tokens));

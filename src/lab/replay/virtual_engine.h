@@ -1,14 +1,12 @@
 // What would this engine do, if time passed only when somebody says so?
 //
-// A simulated engine behind a worker of the fleet: what routing looks at is the real thing, what
-// serves the requests is not. One step after the other; requests that come during a step join the
-// next.
+// A simulated engine, and what it says of itself to whoever asks: each router has a worker of its
+// own for it. One step after the other; requests that come during a step join the next.
 //
 // Threads  One.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -38,9 +36,9 @@ class VirtualEngine {
 
   size_t OwnerOf(SequenceId sequence) const { return owners_[sequence - 1]; }
   uint32_t number() const { return number_; }
-  Worker& worker() { return *worker_; }
-  const std::shared_ptr<Worker>& shared_worker() const { return worker_; }
-  Place place() { return {worker_.get(), &worker_->ranks.only()}; }
+  WorkerSpec spec() const;
+  EngineReport report() const;
+  RankLabel label() const { return label_; }
   const EngineCore& core() const { return core_; }
   // Tokens that its cache holds, used or not.
   uint64_t held_tokens() const {
@@ -49,7 +47,7 @@ class VirtualEngine {
 
  private:
   const uint32_t number_;
-  const std::shared_ptr<Worker> worker_;
+  const RankLabel label_;
   EngineCore core_;
   EngineStep step_;
   TimePoint step_end_ = kNever;

@@ -54,13 +54,13 @@ class VirtualEngineTest : public testing::Test {
   VirtualEngine engine_{0, Options(), *profile_};
   CacheIndex index_{size_t{1} << 30, 1};
   Epochs::Seat seat_{index_.epochs()};
-  EventPath path_{index_, engine_.place().label(), 64, seat_, Duration::zero()};
+  EventPath path_{index_, engine_.label(), 64, seat_, Duration::zero()};
 };
 
 TEST_F(VirtualEngineTest, TellsItsCapacityLikeARealOne) {
-  EXPECT_EQ(engine_.worker().report.kv_tokens(), 199u * 64);
-  EXPECT_EQ(engine_.worker().report.max_running(), Options().max_num_seqs);
-  EXPECT_EQ(engine_.worker().report.batch_tokens(), Options().max_num_batched_tokens);
+  EXPECT_EQ(engine_.report().kv_tokens, 199u * 64);
+  EXPECT_EQ(engine_.report().max_running, Options().max_num_seqs);
+  EXPECT_EQ(engine_.report().batch_tokens, Options().max_num_batched_tokens);
 }
 
 TEST_F(VirtualEngineTest, TakesNewcomersIntoTheNextStep) {

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::array<std::string_view, kReplayPolicies> kNames = {
     "round-robin", "least-loaded", "prefix-hash", "text", "approximate", "kv", "oracle"};
-constexpr size_t kIndexBytes = size_t{8} << 30;
-constexpr size_t kLostBytes = size_t{64} << 20;
 
 RouterMode ModeOf(ReplayPolicy policy) {
   switch (policy) {
@@ -50,59 +48,62 @@ std::optional<ReplayPolicy> ParseReplayPolicy(std::string_view name) {
 
 std::string_view Name(ReplayPolicy policy) { return kNames[static_cast<size_t>(policy)]; }
 
-VirtualRouter::VirtualRouter(const VirtualRouterOptions& options,
-                             std::span<VirtualEngine* const> engines)
+VirtualRouter::VirtualRouter(const VirtualRouterOptions& options, uint64_t number,
+                             std::span<VirtualEngine* const> engines, VirtualIndex& index)
     : options_(options),
       engines_(engines.begin(), engines.end()),
+      index_(index),
+      fleet_({}, 2 * engines.size()),
+      workers_(engines.size()),
       away_(engines.size(), false),
-      index_(kIndexBytes, options.seed, options.trust ? kLostBytes : 0),
-      seat_(index_.epochs()),
-      policy_(ModeOf(options.policy), options.seed, turn_),
+      policy_(ModeOf(options.policy), options.seed + number, turn_),
       world_(SteeringOf(options), options.seed),
-      steering_(world_, Depths(), options.seed) {
-  if (listens() && options.trust) trust_.emplace(*options.trust);
-  for (size_t i = 0; i < engines_.size(); ++i) paths_.push_back(PathOf(i));
+      steering_(world_, Depths(), options.seed + number) {
+  if (options.policy == ReplayPolicy::kKv && options.trust) trust_.emplace(*options.trust);
+  for (size_t i = 0; i < engines_.size(); ++i) Employ(i);
   FindPlaces();
 }
 
-std::unique_ptr<EventPath> VirtualRouter::PathOf(size_t engine) {
-  const Place place = engines_[engine]->place();
-  const uint32_t block_size = engines_[engine]->core().options().block_size;
-  const EventFaults faults =
-      engine < options_.faults.size() ? options_.faults[engine] : EventFaults{};
-  auto path = std::make_unique<EventPath>(index_, place.label(), block_size, seat_,
-                                          options_.event_delay, faults);
-  if (trust_) path->TellTo(place.rank->witness);
-  return path;
+void VirtualRouter::Employ(size_t engine) {
+  auto worker = fleet_.Add(engines_[engine]->spec());
+  CHECK(worker);
+  workers_[engine] = *std::move(worker);
+  workers_[engine]->report.Publish(engines_[engine]->report(), TimePoint{});
+  fleet_.SetModels(workers_[engine]->id(), {.models = {}, .cards = {}, .any_model = true});
+  fleet_.SetHealthy(workers_[engine]->id());
+  if (trust_) index_.path(engine).TellTo(workers_[engine]->ranks.only().witness);
 }
 
 void VirtualRouter::FindPlaces() {
   present_.clear();
   places_.clear();
-  std::vector<Member> members;
+  engine_of_.clear();
   for (size_t i = 0; i < engines_.size(); ++i) {
-    const auto state = away_[i] ? WorkerState::kUnhealthy : WorkerState::kReady;
-    members.push_back({.worker = engines_[i]->shared_worker(), .state = state, .any_model = true});
     if (away_[i]) continue;
+    Rank& rank = workers_[i]->ranks.only();
     present_.push_back(i);
-    places_.push_back(engines_[i]->place());
+    places_.push_back({workers_[i].get(), &rank});
+    engine_of_.emplace(&rank, i);
   }
-  fleet_ = std::make_shared<FleetSnapshot>(std::move(members));
+  roster_.Assign(places_, Roster::Blocks::kUsed);
+  snapshot_ = fleet_.Current();
 }
 
 void VirtualRouter::Replace(size_t engine, VirtualEngine& by) {
   const bool same_worker = engines_[engine]->number() == by.number();
   engines_[engine] = &by;
-  if (same_worker) {
-    paths_[engine]->Restart();
-  } else {
-    paths_[engine] = PathOf(engine);
+  if (!same_worker) {
+    fleet_.Remove(workers_[engine]->id());
+    gone_.push_back(std::move(workers_[engine]));
+    Employ(engine);
   }
+  fleet_.SetUnhealthy(workers_[engine]->id(), "it is away");
   away_[engine] = true;
   FindPlaces();
 }
 
 void VirtualRouter::Return(size_t engine) {
+  fleet_.SetHealthy(workers_[engine]->id());
   away_[engine] = false;
   FindPlaces();
 }
@@ -110,7 +111,7 @@ void VirtualRouter::Return(size_t engine) {
 std::unique_ptr<DepthSource> VirtualRouter::Depths() {
   switch (options_.policy) {
     case ReplayPolicy::kKv:
-      return DepthsOf(&index_);
+      return DepthsOf(&index_.index());
     case ReplayPolicy::kApproximate:
       return DepthsOf(&world_.approximate->index());
     case ReplayPolicy::kOracle:
@@ -127,7 +128,7 @@ std::optional<VirtualRouter::Visit> VirtualRouter::Route(std::span<const TokenId
   auto visit = WantsTokens(policy_.mode()) ? RouteByPrompt(tokens, queued, now) : RouteByLoad();
   if (!visit) return visit;
   times_.push_back(std::chrono::steady_clock::now() - begun);
-  ++engines_[visit->engine]->worker().in_flight;
+  ++workers_[visit->engine]->in_flight;
   return visit;
 }
 
@@ -149,11 +150,11 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const
                                .prompt_tokens = static_cast<uint32_t>(tokens.size()),
                                .queued = queued,
                                .weights = options_.steering.weights};
+  roster_.StartTurn();
   const Steering::Choice choice =
-      steering_.Decide(question, places_, now, Steering::Patience::kMayWait);
+      steering_.Decide(question, roster_, now, Steering::Patience::kMayWait);
   if (choice.decision == nullptr) return std::nullopt;
-  const auto at = std::ranges::find(places_, choice.place.rank, &Place::rank);
-  Visit visit{.engine = present_[static_cast<size_t>(at - places_.begin())],
+  Visit visit{.engine = engine_of_.at(choice.place.rank),
               .expected = choice.decision->price().reused,
               .booked = std::make_unique<Reservation>(steering_, choice, question,
                                                       Reservation::Answer::kStreamed, now)};
@@ -163,9 +164,9 @@ std::optional<VirtualRouter::Visit> VirtualRouter::RouteByPrompt(std::span<const
     visit.prompt_tokens = tokens.size();
   }
   if (trust_) {
-    const Testimony::About about{.fleet = *fleet_, .exact = true, .comparable = true};
+    const Testimony::About about{.fleet = *snapshot_, .exact = true, .comparable = true};
     visit.testimony =
-        std::make_unique<Testimony>(index_.lost(), steering_, choice, question, about, now);
+        std::make_unique<Testimony>(index_.index().lost(), steering_, choice, question, about, now);
   }
   return visit;
 }
@@ -177,7 +178,7 @@ void VirtualRouter::FirstByte(Visit& visit, TimePoint now) {
 }
 
 void VirtualRouter::End(Visit& visit, std::optional<uint32_t> cached, TimePoint now) {
-  --engines_[visit.engine]->worker().in_flight;
+  --workers_[visit.engine]->in_flight;
   if (visit.booked) visit.booked->Release(now);
   if (visit.testimony) visit.testimony->End(cached, now);
   visit.booked.reset();
@@ -188,29 +189,16 @@ void VirtualRouter::End(Visit& visit, std::optional<uint32_t> cached, TimePoint 
 
 void VirtualRouter::LookAtTrust(TimePoint now) {
   if (!trust_ || now < trust_->next()) return;
-  index_.lost()->SetNow(now);
-  for (size_t i = 0; i < engines_.size(); ++i) trust_->Look(*engines_[i], *paths_[i], now);
+  index_.index().lost()->SetNow(now);
+  for (size_t i = 0; i < engines_.size(); ++i) {
+    trust_->Look(*engines_[i], workers_[i]->ranks.only().witness, index_.path(i), now);
+  }
   trust_->Looked(now);
 }
 
-void VirtualRouter::Hear(size_t engine, std::vector<KvEvent>& events, TimePoint now) {
-  if (listens()) paths_[engine]->Send(events, now);
-}
-
-void VirtualRouter::DeliverEvents(TimePoint now) {
-  for (const auto& path : paths_) path->Deliver(now);
-}
-
-TimePoint VirtualRouter::next_event() const {
-  TimePoint next = kNever;
-  for (const auto& path : paths_) next = std::min(next, path->next());
-  return next;
-}
-
 bool VirtualRouter::AllBooksEmpty(TimePoint now) const {
-  return std::ranges::all_of(engines_, [&](VirtualEngine* engine) {
-    const Place place = engine->place();
-    return place.worker->in_flight == 0 && place.rank->load.Look(now, 1) == RankLoad::View{};
+  return std::ranges::all_of(workers_, [&](const std::shared_ptr<Worker>& worker) {
+    return worker->in_flight == 0 && worker->ranks.only().load.Look(now, 1) == RankLoad::View{};
   });
 }
 

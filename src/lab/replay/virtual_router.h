@@ -1,7 +1,8 @@
 // Which engine gets this request? The router's own decisions, and what they cost to make.
 //
 // Everything goes through the code that serves real requests: Policy, Steering, Reservation. The
-// policies differ in what they are told.
+// policies differ in what they are told. Each router has a fleet of its own, with the loads that it
+// knows of; what it knows of the engines' caches is in the index that all of them would have alike.
 //
 // Threads  One.
 #pragma once
@@ -11,11 +12,13 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "lab/replay/event_path.h"
 #include "lab/replay/virtual_engine.h"
+#include "lab/replay/virtual_index.h"
 #include "lab/replay/virtual_trust.h"
+#include "router/fleet/fleet.h"
 #include "router/routing/reservation.h"
 #include "router/routing/steering.h"
 #include "router/routing/testimony.h"
@@ -49,8 +52,10 @@ struct VirtualRouterOptions {
 
 class VirtualRouter {
  public:
-  // The engines outlive it.
-  VirtualRouter(const VirtualRouterOptions& options, std::span<VirtualEngine* const> engines);
+  // `number` tells the routers of a group apart; those with the same seed share their secret. The
+  // engines and the index outlive it.
+  VirtualRouter(const VirtualRouterOptions& options, uint64_t number,
+                std::span<VirtualEngine* const> engines, VirtualIndex& index);
 
   // One request at its engine, from dispatch to its end.
   struct Visit {
@@ -69,14 +74,10 @@ class VirtualRouter {
   void End(Visit& visit, std::optional<uint32_t> cached, TimePoint now);
 
   // Another engine has this one's place, or another process of it, and gets nothing until it
-  // Returns(). All visits there have ended. Both engines outlive the router.
+  // Returns(). All visits there have ended, and the index knows. Both engines outlive the router.
   void Replace(size_t engine, VirtualEngine& by);
   void Return(size_t engine);
 
-  // An engine published these.
-  void Hear(size_t engine, std::vector<KvEvent>& events, TimePoint now);
-  void DeliverEvents(TimePoint now);
-  TimePoint next_event() const;
   // Looks at the trust in each engine if it is time to; kNever if it never is.
   void LookAtTrust(TimePoint now);
   TimePoint next_look() const { return trust_ ? trust_->next() : kNever; }
@@ -86,24 +87,28 @@ class VirtualRouter {
   const std::vector<Duration>& decision_times() const { return times_; }
   // Whether nothing is booked anywhere.
   bool AllBooksEmpty(TimePoint now) const;
+  Fleet& fleet() { return fleet_; }
+  SteeringWorld& world() { return world_; }
 
  private:
-  bool listens() const { return options_.policy == ReplayPolicy::kKv; }
   std::optional<Visit> RouteByLoad();
   std::optional<Visit> RouteByPrompt(std::span<const TokenId> tokens, size_t queued, TimePoint now);
   std::unique_ptr<DepthSource> Depths();
-  std::unique_ptr<EventPath> PathOf(size_t engine);
+  void Employ(size_t engine);
   void FindPlaces();
 
   const VirtualRouterOptions options_;
   std::vector<VirtualEngine*> engines_;
-  std::vector<bool> away_;       // by engine
-  std::vector<size_t> present_;  // engines that can be had
-  std::vector<Place> places_;    // theirs
-  std::shared_ptr<const FleetSnapshot> fleet_;
-  CacheIndex index_;
-  Epochs::Seat seat_;  // the writer's
-  std::vector<std::unique_ptr<EventPath>> paths_;
+  VirtualIndex& index_;
+  Fleet fleet_;
+  std::shared_ptr<const FleetSnapshot> snapshot_;  // of the fleet
+  std::vector<std::shared_ptr<Worker>> workers_;   // by engine
+  std::vector<std::shared_ptr<Worker>> gone_;      // requests may still bear witness to them
+  std::vector<bool> away_;                         // by engine
+  std::vector<size_t> present_;                    // engines that can be had
+  std::vector<Place> places_;                      // theirs
+  std::unordered_map<const Rank*, size_t> engine_of_;
+  Roster roster_;
   Turn turn_{0};
   Policy policy_;
   std::vector<Candidate> candidates_;

@@ -10,7 +10,8 @@ constexpr Duration kAsksEvery = std::chrono::seconds(2);
 
 }  // namespace
 
-void VirtualTrust::Look(VirtualEngine& engine, const EventPath& path, TimePoint now) {
+void VirtualTrust::Look(const VirtualEngine& engine, RankWitness& witness, const EventPath& path,
+                        TimePoint now) {
   const auto [at, is_new] = seen_.try_emplace(engine.number());
   Seen& seen = at->second;
   if (is_new || now - seen.asked >= kAsksEvery) {
@@ -29,7 +30,7 @@ void VirtualTrust::Look(VirtualEngine& engine, const EventPath& path, TimePoint 
                         .lost = heard.lost,
                         .gaps = heard.lost,
                         .pulse = heard.pulse};
-  const Trust trust = engine.place().rank->witness.Judge(rules_, facts, now).trust;
+  const Trust trust = witness.Judge(rules_, facts, now).trust;
   if (trust.state != seen.trust.state || trust.cause != seen.trust.cause) {
     changes_.push_back({now, engine.number(), trust.state, trust.cause});
   }

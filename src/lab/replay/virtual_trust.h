@@ -31,7 +31,8 @@ class VirtualTrust {
   // When it wants to look again.
   TimePoint next() const { return next_; }
   // To be called for every engine once next() has come, and Looked() after the last of them.
-  void Look(VirtualEngine& engine, const EventPath& path, TimePoint now);
+  void Look(const VirtualEngine& engine, RankWitness& witness, const EventPath& path,
+            TimePoint now);
   void Looked(TimePoint now);
 
   const std::vector<Change>& changes() const { return changes_; }

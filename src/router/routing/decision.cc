@@ -63,21 +63,35 @@ size_t Drawn(const Decision& decision) {
 // a rank with one more request in prefill is never as good, one with a few more in decode may be.
 constexpr double kTie = 1.0 / 32;
 
-// A hint never beats a cache: its rank must save as much.
-bool IsTie(const Decision& decision, const Price& hinted, const Price& best) {
+// Neither a hint nor chance ever beats a cache: the rank must save as much.
+bool IsTie(const Decision& decision, const Price& price, const Price& best) {
   const double whole =
       decision.weights.prefill_scale * PrefillWork(static_cast<double>(decision.prompt.tokens), 0);
-  return hinted.reused >= best.reused && hinted.cost - best.cost <= kTie * whole;
+  return price.reused >= best.reused && price.cost - best.cost <= kTie * whole;
+}
+
+// Replicas that have not heard of each other's last choice would all choose the same rank.
+size_t AnyAsGoodAs(const Decision& decision, size_t best) {
+  const Shuffle shuffle(decision.random, static_cast<uint32_t>(PlacesOf(decision)));
+  size_t first = best;
+  for (size_t i = 0; i < decision.prices.size(); ++i) {
+    if (!IsTie(decision, decision.prices[i], decision.prices[best])) continue;
+    const bool before =
+        shuffle.TurnOf(PositionOf(decision, i)) < shuffle.TurnOf(PositionOf(decision, first));
+    if (before) first = i;
+  }
+  return first;
 }
 
 // The lowest cost, or the rank of the session's hint if that costs as much.
 size_t LowestOrHinted(Decision& decision) {
-  const size_t best = Lowest(decision);
+  const size_t lowest = Lowest(decision);
+  const size_t best = decision.several ? AnyAsGoodAs(decision, lowest) : lowest;
   if (!decision.hint) return best;
   const auto found = std::ranges::find(decision.ranks, decision.hint->rank, &RankView::rank);
   if (found == decision.ranks.end()) return best;
   const auto hinted = static_cast<size_t>(found - decision.ranks.begin());
-  if (hinted != best && !IsTie(decision, decision.prices[hinted], decision.prices[best])) {
+  if (hinted != best && !IsTie(decision, decision.prices[hinted], decision.prices[lowest])) {
     return best;
   }
   RankView plain = *found;

@@ -27,6 +27,7 @@ struct Decision {
   bool events = true;         // depths: engines' events, not the router's own decisions
   bool tokens_known = false;  // otherwise the choice is by load
   bool by_text = false;       // in place of tokens there are values of the prompt's text
+  bool several = false;       // replicas of this router choose at the same time
   PromptView prompt;
   Weights weights;
   uint64_t random = 0;  // the seed of this choice

@@ -60,6 +60,18 @@ TEST(Decision, BreaksTiesEvenly) {
   for (const size_t i : {1, 2, 4}) EXPECT_NEAR(static_cast<double>(counts[i]), 1000, 120) << i;
 }
 
+TEST(Decision, TakesAnyThatIsAsGoodWhereReplicasChooseAtTheSameTime) {
+  Decision decision = Between({2, 1, 0, 500});
+  EXPECT_EQ(Count(decision, 100)[2], 100u);
+  decision.several = true;
+  const auto counts = Count(decision, 3000);
+  EXPECT_EQ(counts[3], 0u);
+  for (const size_t i : {0, 1, 2}) EXPECT_NEAR(static_cast<double>(counts[i]), 1000, 120) << i;
+  // Chance gives up no cached token.
+  decision.ranks[2].cached.fill(10);
+  EXPECT_EQ(Count(decision, 100)[2], 100u);
+}
+
 TEST(Decision, SpreadsMoreTheHigherTheTemperature) {
   const auto cold = Count(Between({0, 100, 200}, 0.01), 3000);
   EXPECT_EQ(cold[0], 3000u);

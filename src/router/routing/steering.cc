@@ -271,6 +271,7 @@ void Steering::Begin(const RouteQuestion& question, Roster& roster, TimePoint no
   decision_.events = options.events;
   decision_.tokens_known = !question.tokens.empty();
   decision_.by_text = question.by_text;
+  decision_.several = options.several;
   // For some prompts only the leading tokens are known.
   decision_.prompt.tokens =
       std::max(static_cast<uint32_t>(question.tokens.size()), question.prompt_tokens);

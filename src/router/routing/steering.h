@@ -51,6 +51,7 @@ struct SteeringOptions {
   double prefix_bound = 1.25;
   double queue_threshold = 2;
   size_t decisions_kept = 1024;
+  bool several = false;  // replicas of this router choose at the same time
 };
 
 // How deep each rank's cache reaches into a prompt. One per thread.
