@@ -68,6 +68,20 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .help = "Times that two processes spoke with the same replica id",
      .action = "Any growth: give each its own `--replica-id`.",
      .page = "runbooks/replica-alone.md"},
+    {.name = "fathom_forwarded_requests_total",
+     .type = MetricType::kCounter,
+     .help = "Requests for models of other replicas (`--models`)",
+     .action =
+         "`failed`: the replica that has the model does not answer. `misdirected`: the others' "
+         "view of this replica's models is old.",
+     .label_slots = {{{"result", "forwarded failed misdirected"}}},
+     .page = "replicas.md"},
+    {.name = "fathom_replica_polled_workers",
+     .type = MetricType::kGauge,
+     .help = "TensorRT-LLM workers that this replica polls, or whose events it hears from another",
+     .action = "Over all replicas, each polled worker is polled once.",
+     .label_slots = {{{"role", "polls follows"}}},
+     .page = "replicas.md"},
     {.name = "fathom_replica_snapshots_total",
      .type = MetricType::kCounter,
      .help = "Ranks whose index was asked of, taken over from, refused from or told to another "

@@ -142,22 +142,18 @@ def test_all_see_what_each_has_placed(mock, replica):
 
 
 def test_a_router_avoids_the_worker_that_another_has_filled(mock, replica):
-    workers = [mock(), mock()]
+    workers = [mock(first_token_delay="4s"), mock(first_token_delay="4s")]
     a, b = (replica(name, workers=workers) for name in "ab")
     meet(a, b)
-    streams = [wire.Stream(a.port, {"X-Session-ID": "one"}, max_tokens=100000,
-                           messages=[{"role": "user", "content": f"{n} " + "words " * 500}]) for n in range(4)]
+    session = {"X-Session-ID": "one"}
+    filled = a.chat(session, max_tokens=1).worker
+    streams = [wire.Stream(a.port, session, messages=[{"role": "user", "content": f"{n} " + "words " * 2000}])
+               for n in range(2)]
+    eventually(lambda: busy(b)["a"] == 2 and rows(b)["a"]["prefill_tokens"] > 2000, "b sees them, and their prefill")
+    other = b.chat(max_tokens=1)
     for stream in streams:
-        stream.next()
-    filled = streams[0].head.worker
-    assert all(stream.head.worker == filled for stream in streams), "the session stays"
-    eventually(lambda: busy(b)["a"] == 4, "b sees them")
-    others = [wire.Stream(b.port, max_tokens=100000, messages=[{"role": "user", "content": f"other {n}"}])
-              for n in range(3)]
-    chosen = {stream.head.worker for stream in others}
-    for stream in streams + others:
         stream.close()
-    assert chosen == {w for w in map(a.worker_id, workers)} - {filled}
+    assert other.worker != filled
     come_to_rest(a, b)
 
 
@@ -167,13 +163,13 @@ def test_a_session_stays_whichever_router_it_meets(mock, replica):
     meet(*routers)
     for session in range(6):
         header = {"X-Session-ID": f"session {session}"}
-        first = routers[session % 3].chat(header)
-        def follows(header=header, first=first):
-            return all(router.chat(header).worker == first.worker for router in routers)
-        # The binding is on its way for a moment; from then on it never moves.
-        eventually(follows, "the session is known to all")
+        def workers_met(header=header):
+            return {router.chat(header).worker for router in routers}
+        # For a moment the binding is on its way, and another router makes one of its own; then one of them wins.
+        eventually(lambda: len(workers_met()) == 1, "the session is known to all")
+        stays = workers_met()
         for _ in range(5):
-            assert follows()
+            assert workers_met() == stays
 
 
 def test_a_newcomer_learns_sessions_and_the_index(mock, replica):
@@ -183,7 +179,9 @@ def test_a_newcomer_learns_sessions_and_the_index(mock, replica):
     bound = {n: a.chat({"X-Session-ID": f"s{n}"}, messages=[{"role": "user", "content": f"{n} " + "text " * 300}])
              for n in range(8)}
     blocks = eventually(lambda: b.get("/debug/index").json()["blocks"], "b has an index")
-    c = replica("c", "--ready-when", "informed", workers=workers)
+    c = replica("c", "--ready-when", "informed", workers=workers, ready=0)
+    assert c.get("/ready").status == 503
+    eventually(lambda: c.get("/ready").status == 200, "it is informed")
     meet(a, b, c)
     eventually(lambda: c.get("/debug/index").json()["blocks"] == blocks, "c has the same index")
     assert rows(c)["c"]["informed"]
@@ -237,7 +235,7 @@ def test_nats_is_killed_stopped_and_comes_back(mock, replica, nats):
         meet(*routers)
     come_to_rest(*routers)
     for router in routers:
-        said = router.log_text().count("The other replicas are not reached")
+        said = router.log_text().count("Replicas are not reached")
         assert 1 <= said <= 3, said  # once per outage
 
 
@@ -422,7 +420,7 @@ def test_routers_connect_to_each_other(mock, serve, key_file):
 
 @pytest.mark.parametrize("flags, words", [
     (["--replicas", "nats://127.0.0.1:4222"], ["--replica-key-file", "--replica-open"]),
-    (["--replicas", "http://127.0.0.1:4222", "--replica-open"], ["http://127.0.0.1:4222", "nats://"]),
+    (["--replicas", "http://127.0.0.1:4222", "--replica-open"], ["--replicas", "http://", "nats://"]),
     (["--replicas", "zmq://127.0.0.1:5600", "--replica-open"], ["--replica-listen"]),
     (["--replicas", "nats://127.0.0.1:4222", "--replica-open", "--replica-id", "a b"], ["--replica-id", "a b"]),
     (["--replicas", "nats://u:secret@h:1", "--replica-key-file", "/nowhere"], ["/nowhere"]),

@@ -103,7 +103,20 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
   out.Add(snapshots, {{"what", "taken"}}, static_cast<double>(view->snapshots.taken));
   out.Add(snapshots, {{"what", "refused"}}, static_cast<double>(view->snapshots.refused));
   out.Add(snapshots, {{"what", "told"}}, static_cast<double>(view->snapshots.told));
+  const MetricFamily& polled = Metric("fathom_replica_polled_workers");
+  out.Add(polled, {{"role", "polls"}}, static_cast<double>(view->polls));
+  out.Add(polled, {{"role", "follows"}}, static_cast<double>(view->follows));
   AddMessages(*view, out);
+}
+
+void CollectForwarded(const PeerDirectory::Counts& counts, Exposition& out) {
+  const auto add = [&](const char* result, const std::atomic<uint64_t>& count) {
+    out.Add(Metric("fathom_forwarded_requests_total"), {{"result", result}},
+            static_cast<double>(count.load(std::memory_order_relaxed)));
+  };
+  add("forwarded", counts.forwarded);
+  add("failed", counts.failed);
+  add("misdirected", counts.misdirected);
 }
 
 }  // namespace fathom

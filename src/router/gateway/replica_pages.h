@@ -3,6 +3,7 @@
 
 #include "codec/json.h"
 #include "metrics/exposition.h"
+#include "router/gateway/peer_directory.h"
 #include "router/replicas/replica_view.h"
 
 namespace fathom {
@@ -15,5 +16,6 @@ void WriteReplicas(JsonWriter& w, const ReplicaBoard* board);
 std::string ReplicaProblem(const ReplicaBoard* board);
 
 void CollectReplicas(const ReplicaBoard& board, Exposition& out);
+void CollectForwarded(const PeerDirectory::Counts& counts, Exposition& out);
 
 }  // namespace fathom

@@ -42,6 +42,8 @@ struct ReplicaView {
     uint64_t refused = 0;
     uint64_t told = 0;
   } snapshots;
+  uint64_t polls = 0;    // workers that this replica polls for all
+  uint64_t follows = 0;  // workers that another one polls
   uint64_t conflicts = 0;
   ReplicaGroupCounts counts;
   Carrier::Status carried;

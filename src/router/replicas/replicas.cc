@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -80,6 +81,12 @@ Result<std::unique_ptr<Carrier>> Replicas::MakeCarrier(Resolver& resolver) {
   ZmtpMeshOptions mesh{.id = options_.id,
                        .listen = options_.listen,
                        .replicas = std::get<MeshReplicas>(options_.spec)};
+  const auto& places = mesh.replicas.places;
+  if (std::ranges::find(places, MeshFinding::kKubernetes, &MeshPlace::finding) != places.end()) {
+    TRY(const KubeAccess access, FindKubeAccess(options_.kube, KubeSurroundings::OfProcess()));
+    TRY(kube_, KubeClient::Create(loop_, resolver, access));
+    mesh.kube = kube_.get();
+  }
   return ZmtpMesh::Create(loop_, resolver, log_, std::move(mesh));
 }
 
@@ -163,6 +170,10 @@ void Replicas::ShowView(TimePoint now) {
                           .presence = peer.presence,
                           .hears_us = peer.hears_us,
                           .round_trip = peer.round_trip});
+  }
+  if (polls_ != nullptr) {
+    view->polls = polls_->counts().polling;
+    view->follows = polls_->counts().followed;
   }
   view->informed = index_ == nullptr || index_->informed();
   if (index_ != nullptr) {

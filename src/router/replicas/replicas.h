@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/kube/kube_client.h"
 #include "io/nats/nats_options.h"
 #include "io/net/loop.h"
 #include "io/net/message_seal.h"
@@ -44,6 +45,7 @@ struct ReplicasOptions {
   ReplicaSpec spec;
   NatsOptions nats;  // with accounts and files; the servers are those of `spec`
   std::string listen;
+  KubeWish kube;                    // of the cluster, for k8s+zmq://
   std::string url;                  // where this replica takes requests that are forwarded
   std::vector<std::string> models;  // patterns of the models that it serves; empty: all
 };
@@ -97,6 +99,7 @@ class Replicas {
   Log& log_;
   Loop loop_;
   const std::unique_ptr<const MessageSeal> seal_;  // null: an open group
+  std::unique_ptr<KubeClient> kube_;               // null: no Service is asked for
   std::unique_ptr<Carrier> carrier_;
   std::unique_ptr<ReplicaGroup> group_;
   std::unique_ptr<LoadExchange> loads_;

@@ -123,6 +123,7 @@ SteeringOptions SteeringOptionsOf(const Settings& s) {
   o.prefix_bound = s.Number("router-prefix-hash-bound");
   o.queue_threshold = s.Number("router-queue-threshold");
   o.decisions_kept = static_cast<size_t>(s.Integer("decisions-kept"));
+  o.several = !s.Text("replicas").empty();
   return o;
 }
 
@@ -477,7 +478,10 @@ Result<void> Frontend::OpenReplicas() {
       .show_peers = [this](const ReplicaPeers& peers) { ShowPeers(peers); }};
   TRY(replicas_, Replicas::Create(*group_, world, *resolver_, log_));
   context_->replicas = &replicas_->board();
-  registry_.AddCollector([this](Exposition& out) { CollectReplicas(replicas_->board(), out); });
+  registry_.AddCollector([this](Exposition& out) {
+    CollectReplicas(replicas_->board(), out);
+    CollectForwarded(context_->peers.counts(), out);
+  });
   if (settings_.Flag("replica-open")) {
     log_.Warn(
         "Whoever reaches the other replicas' carrier can steer requests: set --replica-key-file",

@@ -125,7 +125,9 @@ Result<void> CheckUnused(const Settings& settings) {
 Result<void> CheckReplicas(const Settings& settings) {
   const std::string& text = settings.Text("replicas");
   if (text.empty()) return CheckUnused(settings);
-  TRY(const ReplicaSpec spec, ParseReplicaSpec(text));
+  auto parsed = ParseReplicaSpec(text);
+  if (!parsed) return std::unexpected(std::move(parsed).error().In("--replicas"));
+  const ReplicaSpec& spec = *parsed;
   TRY_VOID(NameOf(settings, "replica-group"));
   if (!settings.Text("replica-id").empty()) TRY_VOID(NameOf(settings, "replica-id"));
   const bool key = !settings.Text("replica-key-file").empty();
@@ -161,6 +163,7 @@ Result<std::optional<ReplicasOptions>> ReplicasOptionsOf(const Settings& setting
   TRY(options.key, KeyOf(settings));
   options.timeout = settings.Time("replica-timeout");
   options.listen = settings.Text("replica-listen");
+  options.kube.kubeconfig = settings.Text("kubeconfig");
   options.url = settings.Text("replica-url");
   options.models = settings.List("models");
   if (const auto* const nats = std::get_if<NatsReplicas>(&options.spec)) {
