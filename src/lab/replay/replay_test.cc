@@ -246,7 +246,7 @@ TEST(Replicas, GiveTheSameHistoryForTheSameSeed) {
 }
 
 TEST(Replicas, AnswerSoonerIfTheyTellEachOtherWhatTheyDo) {
-  const auto trace = Conversations(40, 8, milliseconds(60));
+  const auto trace = Conversations(40, 8, milliseconds(100));
   ReplayOptions options = Replicas(8, {.delay = milliseconds(10)});
   const Duration told = Mean(Play(trace, options).first_token);
   options.exchange.reset();
