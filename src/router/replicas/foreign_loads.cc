@@ -77,6 +77,7 @@ void ForeignLoads::TakeNamed(Origin& origin, uint64_t number, const Gauges& gaug
       if (origin.words.size() >= kMostRanks) continue;
       if (late && IdleSince(origin, number, gauge.rank)) continue;
       at = origin.words.emplace(gauge.rank, Word{.gauge = {.rank = gauge.rank}}).first;
+      ranks_[gauge.rank].push_back(&at->second);
     }
     if (Set(at->second, number, gauge, now)) changed.push_back(gauge.rank);
   }
@@ -114,7 +115,9 @@ void ForeignLoads::Sweep(Origin& origin) {
     return origin.newest - number >= OriginGate::kWindow;
   };
   std::erase_if(origin.words, [&](const auto& entry) {
-    return entry.second.gauge.idle() && settled(entry.second.number);
+    if (!entry.second.gauge.idle() || !settled(entry.second.number)) return false;
+    Drop(entry.first, entry.second);
+    return true;
   });
   std::erase_if(origin.wholes, [&](const WholeRange& whole) { return settled(whole.number); });
 }
@@ -125,25 +128,32 @@ void ForeignLoads::Forget(std::string_view origin) {
   const Words words = std::move(found->second.words);
   origins_.erase(found);
   for (const auto& [rank, word] : words) {
+    Drop(rank, word);
     if (!word.gauge.idle()) TellSum(rank);
   }
+}
+
+void ForeignLoads::Drop(const RankLabel& rank, const Word& word) {
+  const auto found = ranks_.find(rank);
+  std::erase(found->second, &word);
+  if (found->second.empty()) ranks_.erase(found);
 }
 
 void ForeignLoads::TellSum(const RankLabel& rank) const { tell_(rank, SumOf(rank)); }
 
 ForeignLoad ForeignLoads::SumOf(const RankLabel& rank) const {
   ForeignLoad sum;
-  for (const auto& [name, origin] : origins_) {
-    const auto at = origin.words.find(rank);
-    if (at == origin.words.end()) continue;
-    const RankGauge& gauge = at->second.gauge;
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end()) return sum;
+  for (const Word* const word : found->second) {
+    const RankGauge& gauge = word->gauge;
     sum.queued += gauge.queued;
     sum.context += gauge.context;
     sum.requests += gauge.requests;
     sum.waiting += gauge.waiting;
     sum.oldest = std::max(sum.oldest, gauge.oldest);
     // Also of those without a prefill: the end of their last one began that of another.
-    sum.busy_since = std::max(sum.busy_since, at->second.busy_since);
+    sum.busy_since = std::max(sum.busy_since, word->busy_since);
   }
   return sum;
 }

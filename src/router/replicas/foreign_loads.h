@@ -18,6 +18,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -55,6 +56,11 @@ class ForeignLoads {
       return a.worker != b.worker ? a.worker < b.worker : a.dp_rank < b.dp_rank;
     }
   };
+  struct LabelHash {
+    size_t operator()(const RankLabel& label) const {
+      return label.worker ^ (uint64_t{label.dp_rank} * 0x9e3779b97f4a7c15u);
+    }
+  };
   struct Word {
     uint64_t number = 0;  // of the message
     RankGauge gauge;
@@ -77,16 +83,20 @@ class ForeignLoads {
   static bool Set(Word& word, uint64_t number, const RankGauge& gauge, TimePoint now);
   static bool SetIdle(Word& word, uint64_t number);
   static bool IdleSince(const Origin& origin, uint64_t number, const RankLabel& rank);
-  static void TakeNamed(Origin& origin, uint64_t number, const Gauges& gauges, TimePoint now,
-                        std::vector<RankLabel>& changed);
+  void TakeNamed(Origin& origin, uint64_t number, const Gauges& gauges, TimePoint now,
+                 std::vector<RankLabel>& changed);
   static void TakeWhole(Origin& origin, uint64_t number, const Gauges::Range& range,
                         std::vector<RankLabel>& changed);
   static void KeepWhole(Origin& origin, uint64_t number, const Gauges::Range& range);
-  static void Sweep(Origin& origin);
+  void Sweep(Origin& origin);
+  // The word is about to be erased.
+  void Drop(const RankLabel& rank, const Word& word);
   void TellSum(const RankLabel& rank) const;
 
   const Tell tell_;
   std::map<std::string, Origin, std::less<>> origins_;
+  // All origins' words of each rank that has one, so that a sum costs a look at these alone.
+  std::unordered_map<RankLabel, std::vector<const Word*>, LabelHash> ranks_;
 };
 
 }  // namespace fathom

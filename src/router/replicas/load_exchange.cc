@@ -132,9 +132,10 @@ RankGauge LoadExchange::GaugeOf(const Entry& entry, TimePoint now) {
     gauge.waiting = placed.waiting;
     return gauge;
   }
+  const uint32_t all = entry.worker->in_flight.load(std::memory_order_relaxed);
+  if (all == 0) return gauge;  // most workers of a large fleet, at most times: no rank is locked
   uint32_t with_rank = 0;
   entry.worker->ranks.ForEachMade([&](Rank& rank) { with_rank += rank.load.placed().requests; });
-  const uint32_t all = entry.worker->in_flight.load(std::memory_order_relaxed);
   gauge.requests = all > with_rank ? all - with_rank : 0;
   return gauge;
 }
