@@ -1,9 +1,9 @@
 # The target fathom_portable: the same program, for systems that are not Debian 12. It takes from the
 # system libc, libm and libgcc_s alone; everything else is in it. Wheels and images hold it.
 #
-# Most libraries are Debian's static ones. Four have none that would do: fmt, simdjson and libnats come as
-# shared libraries only, and ZeroMQ's wants Kerberos, which does. These are compiled from the sources of
-# Debian's packages, which ./dev puts into build/sources (tools/debian_packages).
+# Most libraries are Debian's static ones. Three have none that would do: fmt and simdjson come as shared
+# libraries only, and ZeroMQ's wants Kerberos, which does. These are compiled from the sources of Debian's
+# packages, which ./dev puts into build/sources (tools/debian_packages).
 #
 # libgcc_s stays shared: the static one needs libc 2.35, and every distribution has it. What is left needs
 # 2.34, as Ubuntu 22.04, RHEL 9 and Amazon Linux 2023 have it (tests/blackbox/test_wheel.py).
@@ -19,16 +19,6 @@ foreach(library static_fmt static_simdjson)
   target_compile_options(${library} PRIVATE -w -fPIE)
   set_target_properties(${library} PROPERTIES CXX_STANDARD 20)
 endforeach()
-
-# Without NATS Streaming, which would need protobuf. Its definitions are those of its own build.
-file(GLOB nats_sources ${SOURCES}/nats.c/src/*.c ${SOURCES}/nats.c/src/unix/*.c)
-add_library(static_nats STATIC EXCLUDE_FROM_ALL ${nats_sources})
-target_include_directories(static_nats PRIVATE ${SOURCES}/nats.c/src ${SOURCES}/nats.c/src/include
-                           ${OPENSSL_INCLUDE_DIR})
-target_compile_definitions(static_nats PRIVATE _GNU_SOURCE LINUX _REENTRANT NATS_HAS_TLS
-                           NATS_USE_OPENSSL_1_1 NATS_FORCE_HOST_VERIFICATION)
-target_compile_options(static_nats PRIVATE -w -fPIE)
-set_target_properties(static_nats PROPERTIES C_STANDARD 99)
 
 include(ExternalProject)
 set(ZMQ_FOLDER ${CMAKE_BINARY_DIR}/portable/zeromq3)
@@ -59,11 +49,10 @@ add_executable(fathom_portable EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fathom_main>
                ${CMAKE_SOURCE_DIR}/deploy/portable/arc4random.cc)
 # Files, not targets: those would bring the shared libraries that they otherwise use.
 target_link_libraries(fathom_portable PRIVATE -Wl,--start-group ${room_files}
-                      $<TARGET_FILE:static_fmt> $<TARGET_FILE:static_simdjson>
-                      $<TARGET_FILE:static_nats> ${archives}
+                      $<TARGET_FILE:static_fmt> $<TARGET_FILE:static_simdjson> ${archives}
                       -Wl,--end-group Threads::Threads)
 target_link_options(fathom_portable PRIVATE -static-libstdc++)
-add_dependencies(fathom_portable static_fmt static_simdjson static_nats static_zmq ${rooms})
+add_dependencies(fathom_portable static_fmt static_simdjson static_zmq ${rooms})
 fathom_link(fathom_portable)
 set_target_properties(fathom_portable PROPERTIES OUTPUT_NAME fathom
                       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)

@@ -24,7 +24,8 @@ struct NatsOptions {
   std::string certificate_file;
   std::string key_file;
 
-  size_t longest_message = 0;  // the server must accept such a one
+  // The server must accept such a one; a longer one of others is not read.
+  size_t longest_message = 1 << 20;
 
   Duration connect_time = std::chrono::seconds(2);  // per server, including the handshake
   Duration write_time = std::chrono::seconds(1);

@@ -59,9 +59,8 @@ std::string ChecksumOf(std::string_view bytes) {
   return {static_cast<char>(sum), static_cast<char>(sum >> 8)};
 }
 
-}  // namespace
-
-Result<std::string> NkeyUserOf(std::string_view text) {
+// The 32 bytes of the seed in `text`.
+Result<std::string> SeedIn(std::string_view text) {
   for (const std::string_view line : SplitAny(text, "\r\n")) {
     const std::string_view seed = Trim(line);
     if (!seed.starts_with("SU")) continue;
@@ -69,14 +68,24 @@ Result<std::string> NkeyUserOf(std::string_view text) {
     const bool whole = bytes && bytes->size() == kPrefixOfSeed + kSeedBytes + kChecksum &&
                        bytes->ends_with(ChecksumOf(bytes->substr(0, kPrefixOfSeed + kSeedBytes)));
     if (!whole) return Fail(Blame::kCaller, "the seed is damaged: its checksum does not match");
-    const auto key = Ed25519PublicKey(bytes->substr(kPrefixOfSeed, kSeedBytes));
-    if (!key) break;
-    std::string user(1, static_cast<char>(kUserPrefix));
-    user += *key;
-    user += ChecksumOf(user);
-    return ToBase32(user);
+    return bytes->substr(kPrefixOfSeed, kSeedBytes);
   }
   return Fail(Blame::kCaller, "no nkey seed of a user in it; it is a line that begins with SU");
+}
+
+}  // namespace
+
+Result<std::string> NkeyUserOf(std::string_view text) {
+  TRY(const std::string seed, SeedIn(text));
+  std::string user(1, static_cast<char>(kUserPrefix));
+  user += Ed25519PublicKey(seed).value();
+  user += ChecksumOf(user);
+  return ToBase32(user);
+}
+
+Result<std::string> NkeySignature(std::string_view text, std::string_view signs) {
+  TRY(const std::string seed, SeedIn(text));
+  return Ed25519Sign(seed, signs).value();
 }
 
 }  // namespace fathom

@@ -3,7 +3,7 @@
 // Best effort: a message may be lost, come twice or out of order, and nobody is told. A carrier
 // that is down loses messages; it connects again by itself.
 //
-// Threads  The replicas' loop. A carrier with threads of its own posts to that loop.
+// Threads  The replicas' loop.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,6 @@ class Carrier {
     uint64_t dropped = 0;  // messages that did not leave
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
-    uint64_t missed = 0;  // messages that arrived faster than they were handled, and were dropped
   };
   virtual Status status() const = 0;
 };

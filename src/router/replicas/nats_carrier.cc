@@ -34,13 +34,13 @@ NatsOptions Completed(NatsOptions options, std::string_view id) {
 
 }  // namespace
 
-NatsCarrier::NatsCarrier(Loop& loop, Log& log, std::string_view group, std::string_view id,
-                         NatsOptions options)
+NatsCarrier::NatsCarrier(Loop& loop, Resolver& resolver, Log& log, std::string_view group,
+                         std::string_view id, NatsOptions options)
     : loop_(loop),
       log_(log),
       prefix_(PrefixOf(group)),
       servers_(fmt::format("{}", fmt::join(options.urls, ","))),
-      client_(loop, Completed(std::move(options), id), SubjectsOf(group, id)) {}
+      client_(loop, resolver, Completed(std::move(options), id), SubjectsOf(group, id)) {}
 
 std::string NatsCarrier::SubjectOf(std::string_view replica) const {
   return prefix_ + "to." + SubjectToken(replica);
@@ -88,8 +88,7 @@ Carrier::Status NatsCarrier::status() const {
           .problem = status.problem,
           .dropped = status.dropped,
           .sent_bytes = status.sent_bytes,
-          .received_bytes = status.received_bytes,
-          .missed = status.missed};
+          .received_bytes = status.received_bytes};
 }
 
 }  // namespace fathom

@@ -8,7 +8,8 @@
 // A '.' in a name is '~' in its subject: NATS separates by dots, and no name has a '~'. So a server
 // permits a group with "fathom.GROUP.>".
 //
-// Threads  The replicas' loop; NatsClient has threads of its own, and no call here waits for them.
+// Threads  The replicas' loop.
+// Ending   As of NatsClient: after Stop() the loop has to run a little longer.
 #pragma once
 
 #include <string>
@@ -27,8 +28,9 @@ class NatsCarrier final : public Carrier {
   // A sealed message and some.
   static constexpr size_t kLongestMessage = ReplicaMessage::kMostBytes + 64;
 
-  // `name` and `longest_message` of the options are set here. The loop and the log must outlive it.
-  NatsCarrier(Loop& loop, Log& log, std::string_view group, std::string_view id,
+  // `name` and `longest_message` of the options are set here. References must outlive it and
+  // what ends after it.
+  NatsCarrier(Loop& loop, Resolver& resolver, Log& log, std::string_view group, std::string_view id,
               NatsOptions options);
 
   void Start(OnMessage on_message) override;

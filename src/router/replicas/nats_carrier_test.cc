@@ -16,11 +16,13 @@ namespace {
 class NatsNode {
  public:
   NatsNode(const std::string& group, const std::string& id, const NatsServer& server)
-      : carrier_(thread_.loop(), log_.log(), group, id, {.urls = {server.url()}}) {
+      : carrier_(thread_.loop(), resolver_, log_.log(), group, id, {.urls = {server.url()}}) {
     thread_.Call([&] { carrier_.Start([this](std::string_view) { ++heard_; }); });
   }
   ~NatsNode() {
     thread_.Call([&] { carrier_.Stop(); });
+    for (int i = 0; i < 3; ++i) thread_.Settle();  // what waits ends
+    resolver_.Stop();
   }
 
   bool Publish() {
@@ -33,12 +35,17 @@ class NatsNode {
     thread_.Call([&] { sent = carrier_.Send(replica, "to one"); });
     return sent;
   }
-  bool up() const { return carrier_.status().up; }
+  bool up() {
+    bool up = false;
+    thread_.Call([&] { up = carrier_.status().up; });
+    return up;
+  }
   int heard() const { return heard_; }
   const LogFile& log() const { return log_; }
 
  private:
   LogFile log_;
+  Resolver resolver_;
   LoopThread thread_;
   NatsCarrier carrier_;
   std::atomic<int> heard_ = 0;

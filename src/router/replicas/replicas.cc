@@ -75,7 +75,7 @@ Result<std::unique_ptr<Carrier>> Replicas::MakeCarrier(Resolver& resolver) {
     NatsOptions servers = options_.nats;
     servers.urls = nats->urls;
     servers.tls = nats->tls;
-    return std::make_unique<NatsCarrier>(loop_, log_, options_.group, options_.id,
+    return std::make_unique<NatsCarrier>(loop_, resolver, log_, options_.group, options_.id,
                                          std::move(servers));
   }
   ZmtpMeshOptions mesh{.id = options_.id,
