@@ -11,6 +11,7 @@
 #include "testing/becomes.h"
 #include "testing/loop_thread.h"
 #include "testing/nats_server.h"
+#include "testing/raw_socket.h"
 
 namespace fathom {
 namespace {
@@ -430,6 +431,60 @@ TEST_F(NatsClientTest, RefusesAServerWithoutTheTlsThatItWants) {
   Party one(options);
   EXPECT_TRUE(one.Reports("has no TLS"));
   EXPECT_FALSE(one.up());
+}
+
+// --- servers that are none -------------------------------------------------------------------
+
+NatsOptions At(const ScriptedServer& server) {
+  return {.urls = {"nats://" + server.address().ToString()}, .connect_time = milliseconds(500)};
+}
+
+TEST(NatsClientStrangers, EachHasItsProblem) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak as a NATS server"},
+      {"INFO {" + std::string(80'000, 'x'), "does not speak as a NATS server"},
+      {"PING\r\n", "does not speak as a NATS server"},
+      {"INFO {\r\n", "not JSON"},
+      {"-ERR 'maximum connections exceeded'\r\n", "maximum connections exceeded"},
+      {"INFO {\"tls_required\":true}\r\nPONG\r\n", "without the TLS"},
+      {"INFO {}\r\n-ERR 'Au\x1b[31m'\r\n", "Au?[31m"},
+      {"INFO {}\r\nPING\r\n", "does not answer"},
+      {"", "does not answer"},
+  };
+  for (const auto& [said, problem] : cases) {
+    ScriptedServer server([&](RawSocket& socket) {
+      socket.Send(said);
+      socket.ReadToEnd();
+    });
+    Party one(At(server));
+    EXPECT_TRUE(one.Reports(problem)) << said.substr(0, 60) << ": " << one.status().problem;
+    EXPECT_FALSE(one.up());
+  }
+}
+
+TEST(NatsClientStrangers, AnswersPingsPassesOverWhatIsTooLongAndSaysWhyItWasCutOff) {
+  std::promise<std::string> answer;
+  std::atomic<bool> first = true;
+  ScriptedServer server([&](RawSocket& socket) {
+    socket.Send("INFO {\"max_payload\":1000}\r\n");
+    if (!first.exchange(false)) {
+      socket.ReadToEnd();
+      return;
+    }
+    socket.ReadUntil("PING\r\n");
+    socket.Send("PONG\r\nMSG a 1 3000\r\n" + std::string(3000, 'x') +
+                "\r\nMSG a 1 2\r\nhi\r\nPING\r\n");
+    answer.set_value(socket.ReadUntil("PONG\r\n"));
+    socket.Send("-ERR 'Stale Connection'\r\n");
+  });
+  NatsOptions options = At(server);
+  options.longest_message = 1000;
+  options.ping_every = seconds(100);
+  Party one(options);
+  EXPECT_EQ(answer.get_future().get(), "PONG\r\n");
+  EXPECT_TRUE(one.Reports("Stale Connection"));
+  EXPECT_EQ(one.heard(), 1);
+  EXPECT_EQ(one.heard_bytes(), 2u);
 }
 
 }  // namespace

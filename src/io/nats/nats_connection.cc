@@ -62,7 +62,7 @@ Task<Result<void>> NatsConnection::Open(Resolver& resolver, std::string url,
   max_payload_ = info.max_payload;
   const bool wanted = options_.tls || place.tls;
   if (wanted && !info.tls_required && !info.tls_available) {
-    co_return Fail(Blame::kPeer, "the NATS server has no TLS; write nats:// instead of tls://");
+    co_return Fail(Blame::kPeer, "the NATS server has no TLS, and tls:// wants it");
   }
   if (wanted || info.tls_required) {
     auto securing = Secure(place.host, deadline);
