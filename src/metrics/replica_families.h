@@ -45,7 +45,7 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
     {.name = "fathom_replica_messages_total",
      .type = MetricType::kCounter,
      .help = "Messages between replicas",
-     .action = "`received` stands still while `sent` grows: nobody is heard.",
+     .action = "`received` stands still while `sent` grows: no other router is heard.",
      .label_slots = {{{"direction", "sent received"}}},
      .page = "replicas.md"},
     {.name = "fathom_replica_bytes_total",
@@ -58,7 +58,7 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
     {.name = "fathom_replica_messages_dropped_total",
      .type = MetricType::kCounter,
      .help = "Messages between replicas that were not used",
-     .action = "`key`: somebody has another key, or none. `unproven` is normal when a replica "
+     .action = "`key`: a sender has another key, or none. `unproven` is normal when a replica "
                "starts. `version`: two major versions in one group. `not_sent`: the carrier is "
                "down or too slow.",
      .label_slots = {{{"reason", kReplicaDropNames}}},
@@ -84,11 +84,11 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .page = "replicas.md"},
     {.name = "fathom_replica_snapshots_total",
      .type = MetricType::kCounter,
-     .help = "Ranks whose index was asked of, taken over from, refused from or told to another "
+     .help = "Ranks whose index was asked of, taken over from, refused from or sent to another "
              "replica",
      .action = "`refused` for many ranks after a start: their engines have restarted, or the "
                "replicas have different keys.",
-     .label_slots = {{{"what", "asked taken refused told"}}},
+     .label_slots = {{{"what", "asked taken refused sent"}}},
      .page = "replicas.md"},
 });
 

@@ -4,6 +4,7 @@ import re
 
 from choices import QUICK, complete, ids
 from conftest import ROOT
+import wire
 from wire import eventually
 
 PAGE = ROOT / "docs/metrics.md"
@@ -66,8 +67,11 @@ def metrics_of_every_state(world):
     engines = [world.mock(**{**QUICK, "block_size": size}) for size in (16, 32)]
     source = world.folder / "source.yaml"
     source.write_text("workers: []\n")
-    router = world.serve("--kv-cache-block-size", 16, workers=[*engines, "http://127.0.0.1:1", f"file://{source}"],
-                         ready=2)
+    doors = [wire.free_port(), wire.free_port()]
+    group = ["--replica-open", "--replicas", "zmq://" + ",".join(f"127.0.0.1:{door}" for door in doors)]
+    router = world.serve("--kv-cache-block-size", 16, *group, "--replica-listen", f"127.0.0.1:{doors[0]}",
+                         workers=[*engines, "http://127.0.0.1:1", f"file://{source}"], ready=2)
+    world.serve(*group, "--replica-listen", f"127.0.0.1:{doors[1]}", "--replica-id", "another", workers=[])
 
     def trust():
         return {rank["trust"] for worker in router.health()["workers"] for rank in worker["ranks"]}
@@ -78,4 +82,5 @@ def metrics_of_every_state(world):
         complete(engine, ids(9))
     eventually(lambda: trust() == {"trusted", "doubted", "excluded"}, "one of each kind")
     eventually(lambda: "kv_router_engine_cache_usage" in router.get("/metrics").text(), "the engines' load")
+    eventually(lambda: "fathom_replica_round_trip_seconds" in router.get("/metrics").text(), "another replica")
     return router.get("/metrics").text()

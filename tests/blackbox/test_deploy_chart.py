@@ -27,7 +27,8 @@ SWITCHES = ["serviceMonitor", "prometheusRule", "doctor", "networkPolicy", "podD
 # Options that the chart sets itself, or that are secrets.
 NOT_IN_CONFIG = {"host", "port", "admin-listen", "config", "print-config", "worker-urls", "model-path",
                  "drain-timeout", "api-key", "admin-key", "api-keys-file", "kv-cache-block-size", "admin-key-file",
-                 "open-admin", "admin-tls-cert", "admin-tls-key", "kv-events-bind-key"}
+                 "open-admin", "admin-tls-cert", "admin-tls-key", "kv-events-bind-key",
+                 "replicas", "replica-listen", "replica-group", "replica-id", "replica-key-file", "replica-open"}
 
 # What each rendering is made of: files and maps, one above the other.
 EVERYTHING = {**{switch: {"enabled": True} for switch in SWITCHES},
@@ -173,8 +174,8 @@ def test_the_schema_refuses_what_is_wrong(values, said):
 
 
 @pytest.mark.parametrize("values, said", [
-    ({"engine": {"kind": "tensorrt-llm"}, "replicas": 2}, "one router only"),
-    ({"engine": {"kind": "tensorrt-llm"}, "autoscaling": {"enabled": True}}, "one router only"),
+    ({"engine": {"kind": "tensorrt-llm"}, "replicas": 2}, "routers have to share them"),
+    ({"engine": {"kind": "tensorrt-llm"}, "autoscaling": {"enabled": True}}, "routers have to share them"),
     ({"engine": {"kind": "tensorrt-llm"}, "model": {"claim": ""}}, "no page that tokenizes"),
     ({"engine": {"kind": "tensorrt-llm", "dataParallelSize": 2}}, "dataParallelSize"),
     ({"engine": {"kind": "none"}}, "nothing to route to"),
@@ -197,6 +198,29 @@ def router_of(*values):
 def test_there_is_one_router_where_events_are_or_may_be_polled():
     assert [router_of(values)["replicas"] for values in (POLLED, UNKNOWN, {})] == [1, 1, 2]
     assert router_of(UNKNOWN, {"replicas": 2})["replicas"] == 2
+
+
+SHARED = {"secrets": {"adminKey": "fathom", "replicaKey": "fathom-replicas"}}
+
+
+def test_routers_that_share_are_several_for_every_engine():
+    before = {"maxSurge": 1, "maxUnavailable": 0}
+    for values in (POLLED, UNKNOWN, {}):
+        router = router_of(values, SHARED)
+        assert router["replicas"] == 2 and router["strategy"]["rollingUpdate"] == before
+    assert "replicas" not in router_of(POLLED, SHARED, {"autoscaling": {"enabled": True}})
+
+
+def test_routers_that_share_find_each_other():
+    fleet = DeployedFleet(CHART.manifest(SHARED, {"networkPolicy": {"enabled": True}}))
+    [peers] = [each for each in fleet.all("Service") if each["metadata"]["name"].endswith("-peers")]
+    name = f'{peers["metadata"]["name"]}.{peers["metadata"]["namespace"]}.svc'
+    [port] = peers["spec"]["ports"]
+    assert fleet.config["replicas"] == f'dns+zmq://{name}:{port["port"]}'
+    assert fleet.config["replica-listen"] == f'0.0.0.0:{fleet.router.ports["replicas"]}'
+    assert peers["spec"]["publishNotReadyAddresses"] is True and fleet.config["ready-when"] == "informed"
+    through = DeployedFleet(CHART.manifest(SHARED, {"replicaGroup": {"nats": "nats://nats.nats.svc:4222"}}))
+    assert through.config["replicas"] == "nats://nats.nats.svc:4222" and "replica-listen" not in through.config
 
 
 def test_a_rollout_brings_no_second_router_where_events_are_or_may_be_polled():

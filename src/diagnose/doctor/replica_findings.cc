@@ -66,14 +66,14 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
   const bool nobody = router.replicas.size() == 1 && self != router.replicas.end();
   if (nobody) {
     findings.push_back(
-        Alone(router, "The router hears nobody else of its group",
+        Alone(router, "The router hears no other router of its group",
               fmt::format("only {} is in group {}", self->id, router.carrier.group)));
   }
   if (router.carrier.conflicts > 0) {
     findings.push_back(Alone(
         router, "Two routers have the same replica id",
         fmt::format("{} times another process spoke with a known id; each overwrites what the "
-                    "other has told",
+                    "other reported",
                     router.carrier.conflicts)));
   }
   if (const std::string deaf = IdsOfDeaf(router); !deaf.empty()) {

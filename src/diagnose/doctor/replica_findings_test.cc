@@ -38,7 +38,7 @@ TEST(ReplicaFindings, ARouterThatHearsNobody) {
   router.replicas.pop_back();
   const auto findings = ReplicaFindings(router);
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].message, HasSubstr("hears nobody"));
+  EXPECT_THAT(findings[0].message, HasSubstr("hears no other router"));
 }
 
 TEST(ReplicaFindings, NamesThoseThatDoNotHear) {

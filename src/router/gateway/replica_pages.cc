@@ -31,13 +31,15 @@ void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
 }
 
 void AddMessages(const ReplicaView& view, Exposition& out) {
+  const MetricFamily& messages = Metric("fathom_replica_messages_total");
+  const MetricFamily& bytes = Metric("fathom_replica_bytes_total");
   const auto add = [&](const MetricFamily& family, const char* direction, uint64_t value) {
     out.Add(family, {{"direction", direction}}, static_cast<double>(value));
   };
-  add(Metric("fathom_replica_messages_total"), "sent", view.counts.sent);
-  add(Metric("fathom_replica_messages_total"), "received", view.counts.received);
-  add(Metric("fathom_replica_bytes_total"), "sent", view.counts.sent_bytes);
-  add(Metric("fathom_replica_bytes_total"), "received", view.counts.received_bytes);
+  add(messages, "sent", view.counts.sent);
+  add(messages, "received", view.counts.received);
+  add(bytes, "sent", view.counts.sent_bytes);
+  add(bytes, "received", view.counts.received_bytes);
   const MetricFamily& dropped = Metric("fathom_replica_messages_dropped_total");
   for (size_t i = 0; i < kReplicaDrops; ++i) {
     out.Add(dropped, {{"reason", std::string(Name(static_cast<ReplicaDrop>(i)))}},
@@ -102,7 +104,7 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
   out.Add(snapshots, {{"what", "asked"}}, static_cast<double>(view->snapshots.asked));
   out.Add(snapshots, {{"what", "taken"}}, static_cast<double>(view->snapshots.taken));
   out.Add(snapshots, {{"what", "refused"}}, static_cast<double>(view->snapshots.refused));
-  out.Add(snapshots, {{"what", "told"}}, static_cast<double>(view->snapshots.told));
+  out.Add(snapshots, {{"what", "sent"}}, static_cast<double>(view->snapshots.told));
   const MetricFamily& polled = Metric("fathom_replica_polled_workers");
   out.Add(polled, {{"role", "polls"}}, static_cast<double>(view->polls));
   out.Add(polled, {{"role", "follows"}}, static_cast<double>(view->follows));

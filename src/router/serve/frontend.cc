@@ -484,7 +484,8 @@ Result<void> Frontend::OpenReplicas() {
   });
   if (settings_.Flag("replica-open")) {
     log_.Warn(
-        "Whoever reaches the other replicas' carrier can steer requests: set --replica-key-file",
+        "Every program that reaches the replicas' carrier can steer requests: set "
+        "--replica-key-file",
         {{"docs", log_.docs().To("replicas.md")}});
   }
   return {};

@@ -318,16 +318,24 @@ class DeployedFleet:
 
     def judge_router_policy(self, spec):
         assert "Ingress" in spec["policyTypes"]
-        public, admin = spec["ingress"]
+        public, admin, *peers = spec["ingress"]
         assert [entry["port"] for entry in public["ports"]] == [self.router.ports["http"]]
         assert [entry["port"] for entry in admin["ports"]] == [self.router.ports["admin"]]
+        for rule in peers:  # routers that share reach each other, and nobody else reaches that port
+            assert [selects(peer["podSelector"]["matchLabels"], self.router.labels) for peer in rule["from"]] == [True]
+            [door] = rule["ports"]
+            assert door["port"] == self.router.ports.get("replicas", 5600)
         if "Egress" not in spec["policyTypes"]:
             return
-        to_engines, *_, names = spec["egress"]
+        to_engines, *_, names = [rule for rule in spec["egress"] if not self.leads_to_routers(rule)]
         assert {entry["protocol"] for entry in names["ports"]} == {"UDP", "TCP"}
         for engine in self.engines:
             assert selects(to_engines["to"][0]["podSelector"]["matchLabels"], engine.labels)
             self.judge_passage(engine, to_engines)
+
+    def leads_to_routers(self, rule):
+        return any(selects(peer.get("podSelector", {}).get("matchLabels", {"": ""}), self.router.labels)
+                   for peer in rule.get("to", []))
 
     def judge_passage(self, engine, rule):
         open_to = ports_within(rule["ports"])
