@@ -113,6 +113,7 @@ void Intake::StopAll() {
 // --- workers ------------------------------------------------------------------------------------
 
 Task<void> Intake::Watch() {
+  ++running_;
   TimePoint housekeeping = loop_.now() + kHousekeeping;
   while (!stopping_) {
     FollowFleet();
@@ -126,6 +127,8 @@ Task<void> Intake::Watch() {
     }
     co_await loop_.Sleep(kTick);
   }
+  --running_;
+  if (running_ == 0) on_idle_();
 }
 
 void Intake::FollowFleet() {

@@ -98,7 +98,7 @@ class Intake final : public SnapshotTeller {
   uint64_t seen_version_ = ~uint64_t{0};
   std::unordered_map<WorkerId, std::shared_ptr<Feed>> feeds_;
   std::shared_ptr<BoundStream> bound_;
-  size_t running_ = 0;  // streams that have not ended
+  size_t running_ = 0;  // coroutines that have not ended: the watch, and streams
   bool stopping_ = false;
   bool exporting_ = false;
   std::function<void()> on_idle_;         // called when no stream runs any more
