@@ -193,10 +193,9 @@ void OriginGate::Admit(const ReplicaMessage& message, TimePoint now) {
   come_(message.origin, now);
 }
 
-void OriginGate::Forget(const std::string& origin, TimePoint now) {
-  const std::string name = origin;  // may be the key that is erased
-  origins_.erase(name);
-  gone_(name, now);
+void OriginGate::Forget(std::string_view origin, TimePoint now) {
+  const auto gone = origins_.extract(origins_.find(origin));
+  gone_(gone.key(), now);
 }
 
 bool OriginGate::Count(Origin& origin, uint64_t number) {

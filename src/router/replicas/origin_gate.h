@@ -145,7 +145,7 @@ class OriginGate {
   void TakeProof(const ReplicaMessage& message, const Proof& proof, TimePoint now);
   void Refuse(Stranger& stranger, TimePoint now);
   void Admit(const ReplicaMessage& message, TimePoint now);
-  void Forget(const std::string& origin, TimePoint now);
+  void Forget(std::string_view origin, TimePoint now);
   static bool Count(Origin& origin, uint64_t number);
 
   const ReplicaIdentity self_;
