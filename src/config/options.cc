@@ -324,11 +324,11 @@ constexpr Option kOptions[] = {
     {.name = "replicas", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
      .placeholder = "URL",
      .help = "Share loads, sent prompts, sessions and the index with the other routers of the group: "
-             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT or dns+zmq://NAME:PORT "
-             "(docs/replicas.md)."},
+             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT, dns+zmq://NAME:PORT or "
+             "k8s+zmq://NAMESPACE/SERVICE:PORT (docs/replicas.md)."},
     {.name = "replica-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kReplicas, .placeholder = "HOST:PORT",
-     .help = "Where the other replicas connect to; needed for zmq:// and dns+zmq://."},
+     .help = "Where the other replicas connect to; needed for all but NATS."},
     {.name = "replica-group", .type = kText, .fallback = "fathom", .commands = kServe,
      .section = kReplicas, .placeholder = "NAME",
      .help = "Routers with the same group and key share; others on the same carrier are left alone."},

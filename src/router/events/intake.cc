@@ -82,7 +82,7 @@ void Intake::StopPolling() {
 }
 
 // Holdings must be released before the index: StopAll() does that, so it is waited for, which takes
-// one turn of the loop. The streams have some time to end.
+// one turn of the loop; Watch() then ends within a tick. The streams have some time to end.
 void Intake::Stop() {
   if (!thread_.joinable()) return;
   struct Progress {
@@ -96,6 +96,7 @@ void Intake::Stop() {
     progress->stopped.set_value();
   });
   progress->stopped.get_future().wait();
+  watch_ended_.get_future().wait();
   progress->idle.get_future().wait_for(kPatienceAtTheEnd);
   loop_.Stop();
   thread_.join();
@@ -129,6 +130,7 @@ Task<void> Intake::Watch() {
   }
   --running_;
   if (running_ == 0) on_idle_();
+  watch_ended_.set_value();
 }
 
 void Intake::FollowFleet() {

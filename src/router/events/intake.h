@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -102,6 +103,7 @@ class Intake final : public SnapshotTeller {
   bool stopping_ = false;
   bool exporting_ = false;
   std::function<void()> on_idle_;         // called when no stream runs any more
+  std::promise<void> watch_ended_;        // Watch()
   std::atomic<size_t> polled_bytes_ = 0;  // of TakePolled(), on their way to the loop
   std::thread thread_;
 };

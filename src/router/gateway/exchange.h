@@ -5,9 +5,9 @@
 //               request can go to another worker: after a refused or broken connection, silence, a
 //               5xx, or a 200 that the engine ended early. Later failures are reported to the
 //               client.
-// Forwarding    A request for a model that this router does not follow goes to another replica,
-// once. Cancellation  A client that leaves (also by a half-close) closes the worker's connection at
-// once.
+// Forwarding    A request for a model that this router does not follow goes once to another
+//               replica.
+// Cancellation  A client that leaves (also by a half-close) closes the worker's connection at once.
 #pragma once
 
 #include <array>

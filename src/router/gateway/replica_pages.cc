@@ -8,6 +8,9 @@
 namespace fathom {
 namespace {
 
+// Until a replica that has joined, or come back, says that it hears this one.
+constexpr Duration kTimeToHear = std::chrono::seconds(5);
+
 std::shared_ptr<const ReplicaView> ViewOn(const ReplicaBoard* board) {
   return board == nullptr ? nullptr : board->Current();
 }
@@ -74,11 +77,12 @@ void WriteReplicas(JsonWriter& w, const ReplicaBoard* board) {
 std::string ReplicaProblem(const ReplicaBoard* board) {
   const auto view = ViewOn(board);
   if (view == nullptr) return "";
+  const TimePoint now = std::chrono::steady_clock::now();
   if (!view->up) {
     return fmt::format("the other replicas are not reached: {}", view->problem);
   }
   for (const ReplicaView::Row& row : view->rows) {
-    if (row.self || row.hears_us) continue;
+    if (row.self || row.hears_us || now - row.heard_us < kTimeToHear) continue;
     return fmt::format("replica {} does not hear this one", row.id);
   }
   return "";

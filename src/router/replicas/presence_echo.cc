@@ -41,6 +41,7 @@ void PresenceEcho::Heard(const ReplicaIdentity& self, const ReplicaMessage& mess
   });
   peer.hears_us = ours != presence.hears.end();
   if (!peer.hears_us) return;
+  peer.heard_us = now;
   const auto told = WhenTold(ours->number);
   if (!told) return;
   // Milliseconds are cut off at the other side, so up to one of them is too much.

@@ -39,8 +39,11 @@ void ReplicaGroup::Hear(const ReplicaMessage& message, TimePoint now) {
 
 void ReplicaGroup::Come(const std::string& origin, TimePoint now) {
   const OriginGate::Origin& known = gate_.origins().find(origin)->second;
-  peers_[origin] = {
-      .incarnation = known.incarnation, .minor = known.minor, .heard = now, .presence = {}};
+  peers_[origin] = {.incarnation = known.incarnation,
+                    .minor = known.minor,
+                    .heard = now,
+                    .presence = {},
+                    .heard_us = now};
   for (ReplicaGuest* const guest : guests_) guest->Joined(origin, now);
 }
 

@@ -26,6 +26,7 @@ struct ReplicaPeer {
   uint64_t presence_number = 0;  // of that message; 0: none was heard yet
   TimePoint presence_heard{};
   bool hears_us = false;  // as it says
+  TimePoint heard_us{};   // when it last said so; before that: when it joined
   Duration round_trip{};  // of a message to it and back; 0: not known
 };
 // By id.

@@ -26,6 +26,7 @@ struct ReplicaView {
     double prefill_tokens = 0;   // of these, waiting for their first byte
     ReplicaPresence presence{};  // what it says of itself
     bool hears_us = false;       // it says that it has heard this replica
+    TimePoint heard_us{};        // when it last said so; before that: when it joined
     Duration round_trip{};       // there and back; 0: not known yet
   };
 

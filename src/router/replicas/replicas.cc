@@ -107,7 +107,11 @@ void Replicas::Stop() {
   });
   left.get_future().wait();
   std::this_thread::sleep_for(kPatienceAtGoodbye);
-  loop_.Post([this] { carrier_->Stop(); });
+  loop_.Post([this] {
+    stopping_ = true;
+    carrier_->Stop();
+  });
+  ended_.get_future().wait();
   std::this_thread::sleep_for(kPatienceAtGoodbye);
   loop_.Stop();
   thread_.join();
@@ -115,7 +119,7 @@ void Replicas::Stop() {
 
 Task<void> Replicas::Run() {
   TimePoint next_view{};
-  for (;;) {
+  while (!stopping_) {
     group_->Tick(loop_.now());
     if (loop_.now() >= next_view) {
       next_view = loop_.now() + kViewEvery;
@@ -125,6 +129,7 @@ Task<void> Replicas::Run() {
     }
     co_await loop_.Sleep(ReplicaGroup::kTick);
   }
+  ended_.set_value();
 }
 
 ReplicaPresence Replicas::Describe() const {
@@ -169,6 +174,7 @@ void Replicas::ShowView(TimePoint now) {
                           .prefill_tokens = total.queued,
                           .presence = peer.presence,
                           .hears_us = peer.hears_us,
+                          .heard_us = peer.heard_us,
                           .round_trip = peer.round_trip});
   }
   if (polls_ != nullptr) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -111,6 +112,8 @@ class Replicas {
   bool up_ = false;  // at the last view
   TimePoint since_{};
   uint64_t conflicts_ = 0;  // that were reported
+  bool stopping_ = false;
+  std::promise<void> ended_;  // Run()
   std::thread thread_;
 };
 

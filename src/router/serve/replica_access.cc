@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/secret.h"
+#include "router/gateway/peer_directory.h"
 #include "router/replicas/replica_message.h"
 
 namespace fathom {
@@ -53,13 +55,15 @@ Result<std::string> KeyOf(const Settings& settings) {
   return key;
 }
 
-// Host names may have other characters, and be longer.
+// Host names may have other characters, and be longer. A port that the system chooses tells no two
+// routers apart.
 std::string IdOfHost(int64_t port) {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') name = {'f'};
   std::string id = name.data();
   std::ranges::replace_if(id, [](char c) { return !IsReplicaName(std::string_view(&c, 1)); }, '-');
-  const std::string ending = fmt::format("-{}", port);
+  const std::string ending =
+      port != 0 ? fmt::format("-{}", port) : fmt::format("-{:x}", RandomSecret());
   id.resize(std::min(id.size(), ReplicaMessage::kLongestName - ending.size()));
   return id + ending;
 }
@@ -112,6 +116,18 @@ Result<void> CheckNats(const Settings& settings, const NatsReplicas& spec) {
   return {};
 }
 
+Result<void> CheckUrl(const std::string& url) {
+  if (url.empty()) return {};
+  // The others do not understand a longer one.
+  if (url.size() > ReplicaPresence::kLongestText) {
+    return Fail(Blame::kCaller, "--replica-url has {} bytes; at most {} are possible", url.size(),
+                ReplicaPresence::kLongestText);
+  }
+  auto checked = PeerDirectory::CheckUrl(url);
+  if (!checked) return std::unexpected(std::move(checked).error().In("replica-url"));
+  return {};
+}
+
 Result<void> CheckUnused(const Settings& settings) {
   for (const std::string_view option : kOthers) {
     if (settings.Text(option).empty()) continue;
@@ -130,6 +146,7 @@ Result<void> CheckReplicas(const Settings& settings) {
   const ReplicaSpec& spec = *parsed;
   TRY_VOID(NameOf(settings, "replica-group"));
   if (!settings.Text("replica-id").empty()) TRY_VOID(NameOf(settings, "replica-id"));
+  TRY_VOID(CheckUrl(settings.Text("replica-url")));
   const bool key = !settings.Text("replica-key-file").empty();
   const bool open = settings.Flag("replica-open");
   if (key && open) {
