@@ -98,6 +98,13 @@ void StreamFollower::JoinInstead() {
   join_next_ = true;
 }
 
+// The snapshot's batch has left the engine's buffer while it was fetched. Live batches have waited
+// in the connection since before it was made.
+void StreamFollower::AwaitLive() {
+  ignore_rest_ = true;
+  too_old_ = true;
+}
+
 void StreamFollower::SnapshotSpoiled() {
   next_.reset();
   older_than_ = 0;
@@ -113,7 +120,9 @@ void StreamFollower::SnapshotSpoiled() {
 }
 
 void StreamFollower::GiveUpSnapshot() {
-  if (!repairing()) DropSnapshot();
+  if (repairing()) return;
+  DropSnapshot();
+  if (too_old_) Begin(Replay::kJoin, 0);
 }
 
 // A live batch shows whether the snapshot is of this process. Batches that are older than those
@@ -138,6 +147,11 @@ void StreamFollower::Decide(uint64_t sequence, std::string_view payload) {
     return;
   }
   DropSnapshot();
+  if (too_old_) {
+    waiting_ = {sequence, std::string(payload)};
+    Begin(Replay::kJoin, 0);
+    return;
+  }
   StartAt(sequence, payload);
 }
 
@@ -256,6 +270,7 @@ void StreamFollower::LookAgain() {
 
 void StreamFollower::Begin(Replay replay, uint64_t from) {
   replay_ = replay;
+  too_old_ = false;
   if (replay == Replay::kJoin) whole_ = true;
   first_reply_ = true;
   ignore_rest_ = false;
@@ -275,6 +290,7 @@ void StreamFollower::Replayed(uint64_t sequence, std::string_view payload) {
   }
   if (replay_ == Replay::kSnapshot && offered_) {
     // The batches after it are a join.
+    if (sequence > offered_->sequence) return AwaitLive();
     const bool same =
         sequence == offered_->sequence && offered_->fingerprints.back() == FingerprintOf(payload);
     if (!same || !AdoptSnapshot()) return JoinInstead();

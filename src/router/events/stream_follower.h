@@ -12,8 +12,8 @@
 //               replay the process cannot be identified, so the rank is cleared
 //   snapshot    (StartFrom) what another follower of the same stream knew after one of its batches.
 //               Request that batch: the same fingerprint means the same process, and the stream
-//               goes on from there. Without an answer, a live batch decides that the snapshot knows
-//               or that follows it. Anything else drops the snapshot and joins
+//               goes on from there. Without an answer, or if the engine no longer has it, a live
+//               batch decides that the snapshot knows. Anything else drops the snapshot and joins
 //   lost        if batches cannot be replayed, the rank is cleared and refilled by later batches.
 //               The index then has fewer blocks than the engine, never more
 //
@@ -135,6 +135,7 @@ class StreamFollower {
   bool AdoptSnapshot();
   void DropSnapshot();
   void JoinInstead();
+  void AwaitLive();
   void Decide(uint64_t sequence, std::string_view payload);
   bool Seen(uint64_t sequence, uint64_t fingerprint) const;
   void Remember(uint64_t sequence, uint64_t fingerprint);
@@ -152,6 +153,7 @@ class StreamFollower {
   std::optional<Batch> waiting_;  // the live batch that showed the gap
   std::optional<Batch> taken_;    // it, after the replay, until it was applied
   std::optional<StreamMark> offered_;
+  bool too_old_ = false;  // the engine no longer has its batch; live ones may have waited for it
   bool whole_ = true;  // nothing was lost since the first batch that the engine could replay
   // Live batches below this are older than those that the adopted snapshot knows: they waited in
   // the connection while it was fetched. 0 after the first other one.

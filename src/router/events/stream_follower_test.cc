@@ -276,8 +276,7 @@ TEST_F(StreamFollowerTest, SaysWhatItKeepsForAReplay) {
   EXPECT_EQ(follower_->kept_bytes(), 0u);
 }
 
-// --- snapshots
-// ------------------------------------------------------------------------------------
+// --- snapshots ----------------------------------------------------------------------------------
 
 TEST_F(StreamFollowerTest, GoesOnFromASnapshotOfTheSameProcess) {
   follower_->StartFrom(MarkOf('a', 1000));
@@ -303,10 +302,33 @@ TEST_F(StreamFollowerTest, DropsASnapshotOfAnotherProcess) {
   EXPECT_THAT(TakeLog(), ElementsAre("drop", "b0", "b1", "b2", "b3", "b4", "b5", "b6"));
 }
 
+// A short buffer, and a snapshot that takes longer than the buffer lasts.
+TEST_F(StreamFollowerTest, ALiveBatchThatHasWaitedProvesWhatTheEngineNoLongerHas) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  AnswerReplay('a', 6, 8);
+  EXPECT_THAT(asked_, ElementsAre(4));
+  for (int number = 3; number < 9; ++number) Live('a', number);
+  EXPECT_THAT(asked_, ElementsAre(4));
+  EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a5", "a6", "a7", "a8"));
+}
+
 TEST_F(StreamFollowerTest, DropsASnapshotThatTheEngineNoLongerProves) {
   follower_->StartFrom(MarkOf('a', 5));
   follower_->Connected();
   AnswerReplay('a', 6, 8);
+  Live('a', 7);
+  EXPECT_THAT(asked_, ElementsAre(4, 0));
+  AnswerReplay('a', 6, 8);
+  Live('a', 8);
+  EXPECT_THAT(TakeLog(), ElementsAre("drop", "a6", "a7", "a8"));
+}
+
+TEST_F(StreamFollowerTest, DropsASnapshotThatTheEngineNoLongerProvesBeforeItSpeaks) {
+  follower_->StartFrom(MarkOf('a', 5));
+  follower_->Connected();
+  AnswerReplay('a', 6, 8);
+  follower_->GiveUpSnapshot();
   EXPECT_THAT(asked_, ElementsAre(4, 0));
   AnswerReplay('a', 6, 8);
   EXPECT_THAT(TakeLog(), ElementsAre("drop", "a6", "a7"));
