@@ -24,13 +24,16 @@ class ReplicaCircle {
     Seat(ReplicaCircle& circle, std::string id) : circle_(circle), id_(std::move(id)) {}
 
     void Tell(ReplicaMessage::Content content) override { circle_.Send(*this, std::move(content)); }
-    void TellOne(const std::string& /*replica*/, ReplicaMessage::Content content) override {
+    bool TellOne(const std::string& /*replica*/, ReplicaMessage::Content content) override {
+      if (full) return false;
       circle_.Send(*this, std::move(content));
+      return true;
     }
     const ReplicaPeers& peers() const override { return peers_; }
     const std::string& id() const override { return id_; }
 
     void Invite(ReplicaGuest& guest) { guests_.push_back(&guest); }
+    bool full = false;  // nothing leaves for a single one
     uint64_t messages = 0;
     uint64_t bytes = 0;
 

@@ -41,11 +41,11 @@ std::string IdsOfDeaf(const RouterLook& router) {
   return ids;
 }
 
-// Replicas with other workers than this one's.
-std::string IdsThatDiffer(const RouterLook& router, uint64_t own) {
+// Replicas with other workers than this one's, though they serve the same models.
+std::string IdsThatDiffer(const RouterLook& router, const RoutedReplica& own) {
   std::string ids;
   for (const RoutedReplica& replica : router.replicas) {
-    if (replica.self || replica.workers == own) continue;
+    if (replica.self || replica.models != own.models || replica.workers == own.workers) continue;
     ids += fmt::format("{}{} has {}", ids.empty() ? "" : ", ", replica.id, replica.workers);
   }
   return ids;
@@ -81,7 +81,7 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
                              fmt::format("heard, but not hearing it: {}", deaf)));
   }
   if (self == router.replicas.end()) return findings;
-  if (const std::string others = IdsThatDiffer(router, self->workers); !others.empty()) {
+  if (const std::string others = IdsThatDiffer(router, *self); !others.empty()) {
     Finding finding = AboutGroup(
         router, FindingId::kReplicasDiffer, "Routers of the group see different workers",
         fmt::format("{} has {} workers that it can route to, {}", self->id, self->workers, others));

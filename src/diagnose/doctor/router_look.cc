@@ -78,11 +78,16 @@ RoutedModel ReadModel(const Json& from) {
 }
 
 RoutedReplica ReadReplica(const Json& json) {
-  return {.id = TextOf(json, "id"),
-          .self = FlagOf(json, "self").value_or(false),
-          .hears_us = FlagOf(json, "hears_us").value_or(true),
-          .age = NumberOf(json, "age_seconds").value_or(0),
-          .workers = CountOf(json, "workers")};
+  RoutedReplica replica{.id = TextOf(json, "id"),
+                        .self = FlagOf(json, "self").value_or(false),
+                        .hears_us = FlagOf(json, "hears_us").value_or(true),
+                        .age = NumberOf(json, "age_seconds").value_or(0),
+                        .workers = CountOf(json, "workers"),
+                        .models = {}};
+  for (const Json& pattern : ListOf(json, "models")) {
+    if (pattern.string() != nullptr) replica.models.push_back(Shown(*pattern.string(), 1000));
+  }
+  return replica;
 }
 
 ReplicaCarrierLook ReadCarrier(const Json& health) {

@@ -110,6 +110,7 @@ struct RoutedReplica {
   bool hears_us = true;
   double age = 0;  // seconds
   uint64_t workers = 0;
+  std::vector<std::string> models;  // patterns of those that it serves; empty: all
 };
 
 struct ReplicaCarrierLook {

@@ -124,8 +124,9 @@ class PollingRouter final : public ReplicaVoice {
       : id_(std::move(id)), now_(now), speak_(std::move(speak)) {}
 
   void Tell(ReplicaMessage::Content content) override { speak_(std::get<PolledAnswer>(content)); }
-  void TellOne(const std::string&, ReplicaMessage::Content content) override {
+  bool TellOne(const std::string&, ReplicaMessage::Content content) override {
     Tell(std::move(content));
+    return true;
   }
   const ReplicaPeers& peers() const override { return peers_; }
   const std::string& id() const override { return id_; }

@@ -74,7 +74,7 @@ void PollStream::SetConnected(bool up) {
 void PollStream::Stop() {
   stopped_ = true;
   ranks_.clear();
-  Rest();
+  if (context_.poll_turn != nullptr) context_.poll_turn->Ends(owner_.worker->id());
 }
 
 void PollStream::Rest() {
@@ -126,11 +126,11 @@ bool PollStream::IsMyTurn() const {
 
 void PollStream::TakeOwn(const PolledView& sent, std::string body) {
   auto events = Read(body);
-  if (!events) return PassOn(std::move(body), true);
+  if (!events) return PassOn(std::move(body), !stopped_);
   const bool empty = events->empty();
   const bool certain = order_.TakeOwn(sent, *std::move(events), context_.loop.now());
   (void)order_.TakeContradiction();  // the view is passed on in any case
-  PassOn(certain && !empty ? std::move(body) : std::string(), true);
+  PassOn(certain && !empty ? std::move(body) : std::string(), !stopped_);
   BeginSettling();
 }
 

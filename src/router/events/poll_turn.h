@@ -42,9 +42,10 @@ class PollTurn {
   virtual std::optional<PolledView> Known(WorkerId worker) const = 0;
   // Passes it on.
   virtual void Polled(WorkerId worker, PolledWord word) = 0;
-  // Polls of the worker fail, or have ended: another router takes its turn. Until the next
-  // Polled().
+  // Polls of the worker fail: another router takes its turn. Until the next Polled().
   virtual void Rests(WorkerId worker) = 0;
+  // The worker is not followed any more. Polled() may still come once, with the last answer.
+  virtual void Ends(WorkerId worker) = 0;
   // No other router could pass on anything.
   virtual bool alone() const = 0;
 };

@@ -6,8 +6,10 @@
 namespace fathom {
 namespace {
 
-// A count that no engine reaches by restarts.
+// A count that no engine reaches by restarts, and one that none reaches while a router does not
+// hear of it: a replica that is out of its mind must not use up the numbers of all.
 constexpr uint64_t kMostProcesses = uint64_t{1} << 48;
+constexpr uint64_t kMostProcessesMissed = 1024;
 
 size_t MemoryOf(const TrtllmEvent& event) {
   size_t bytes = sizeof(event) + 64;
@@ -69,8 +71,9 @@ bool PolledOrder::TakeOwn(const PolledView& sent, std::vector<TrtllmEvent> event
 
 void PolledOrder::TakeHeard(const PolledView& told, std::vector<TrtllmEvent> events,
                             TimePoint now) {
-  const bool known = told.process > 0 && told.process <= kMostProcesses;
-  if (!known || told.process < view_.process) return;
+  const uint64_t most =
+      view_.process == 0 ? kMostProcesses : view_.process + kMostProcessesMissed;
+  if (told.process == 0 || told.process < view_.process || told.process > most) return;
   if (told.process > view_.process) BeginProcess(told.process);
   if (ready_bytes_ <= kMostReadyBytes) InsertAll(std::move(events), now);
   if (told.process == view_.process) TakeView(told, now);

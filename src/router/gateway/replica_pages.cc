@@ -26,6 +26,9 @@ void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
   w.Key("prefill_tokens").Number(row.prefill_tokens);
   w.Key("version").String(row.presence.version);
   w.Key("workers").Unsigned(row.presence.workers);
+  w.Key("models").BeginArray();
+  for (const std::string& pattern : row.presence.models) w.String(pattern);
+  w.EndArray();
   w.Key("informed").Bool(row.presence.informed);
   w.Key("hears_us").Bool(row.self || row.hears_us);
   w.Key("round_trip_seconds");
@@ -69,7 +72,7 @@ void WriteReplicas(JsonWriter& w, const ReplicaBoard* board) {
   w.BeginObject().Key("kind").String(view->carrier).Key("group").String(view->group);
   w.Key("status").String(view->up ? "ok" : "down").Key("since").String(WallTime(view->since));
   w.Key("error");
-  view->up ? w.Null() : w.String(view->problem);
+  view->problem.empty() ? w.Null() : w.String(view->problem);
   w.Key("id_conflicts").Unsigned(view->conflicts);
   w.EndObject();
 }
@@ -81,6 +84,8 @@ std::string ReplicaProblem(const ReplicaBoard* board) {
   if (!view->up) {
     return fmt::format("the other replicas are not reached: {}", view->problem);
   }
+  // A mesh is up while it reaches one; addresses of those that have left are no problem of the group.
+  if (view->carrier == "nats" && !view->problem.empty()) return view->problem;
   for (const ReplicaView::Row& row : view->rows) {
     if (row.self || row.hears_us || now - row.heard_us < kTimeToHear) continue;
     return fmt::format("replica {} does not hear this one", row.id);

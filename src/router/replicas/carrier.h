@@ -31,6 +31,7 @@ class Carrier {
   struct Status {
     bool up = false;       // messages leave and arrive
     std::string problem;   // why not, for operators; without credentials
+    bool awaits = false;   // others are there, or may be, that cannot speak to us yet
     uint64_t dropped = 0;  // messages that did not leave
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;

@@ -63,7 +63,8 @@ void IndexExchange::Heard(const ReplicaMessage& message, TimePoint now) {
 }
 
 void IndexExchange::Tick(TimePoint now) {
-  if (!began_) began_ = happened_ = now;
+  if (!began_) began_ = happened_ = awaited_ = now;
+  if (settling_) Settle(now);
   StartWaiting(now);
   std::vector<uint64_t> silent;
   for (auto& [question, fetch] : active_) {
@@ -73,10 +74,7 @@ void IndexExchange::Tick(TimePoint now) {
       AskPieces(fetch, now);
     }
   }
-  for (const uint64_t question : silent) {
-    counts_.failed.fetch_add(1, std::memory_order_relaxed);
-    TryNext(question, now);
-  }
+  for (const uint64_t question : silent) Failed(question, now);
   if (!informed()) {
     AskForRanks(now);
     if (KnowsEnough(now)) informed_.store(true, std::memory_order_relaxed);
@@ -114,18 +112,24 @@ void IndexExchange::Ask(const RankLabel& rank, Answer answer) {
 }
 
 std::vector<std::string> IndexExchange::PeersBut(const std::vector<std::string>& tried) const {
-  std::vector<std::string> peers;
+  std::vector<std::string> alike;
+  std::vector<std::string> others;
   for (const auto& [id, peer] : voice_.peers()) {
-    if (peer.presence.informed && std::ranges::find(tried, id) == tried.end()) peers.push_back(id);
+    if (!peer.presence.informed || std::ranges::find(tried, id) != tried.end()) continue;
+    (peer.presence.models == options_.models ? alike : others).push_back(id);
   }
-  return peers;
+  return alike.empty() ? others : alike;
 }
 
-// Right after the start it is not known yet who is there.
+void IndexExchange::Settle(TimePoint now) {
+  if (voice_.peers().empty() && options_.awaits_others && options_.awaits_others()) awaited_ = now;
+  settling_ = now - awaited_ < kSettle && now - *began_ < kMostSettle;
+}
+
 void IndexExchange::StartWaiting(TimePoint now) {
   if (!waiting_.empty()) happened_ = now;
   while (!waiting_.empty() && active_.size() < kAtOnce) {
-    if (PeersBut({}).empty() && now - *began_ < kSettle) return;
+    if (settling_ && PeersBut({}).empty()) return;
     Fetch fetch = std::move(waiting_.front());
     waiting_.pop_front();
     if (!AskPeer(fetch, now)) {
@@ -140,7 +144,7 @@ void IndexExchange::StartWaiting(TimePoint now) {
 // False: there is no further peer.
 bool IndexExchange::AskPeer(Fetch& fetch, TimePoint now) {
   const std::vector<std::string> peers = PeersBut(fetch.tried);
-  if (peers.empty() || fetch.tried.size() == kMostPeers) return false;
+  if (peers.empty() || fetch.failures == kMostFailures) return false;
   fetch.tried.push_back(peers[random_.Below(peers.size())]);
   fetch.question = ++last_question_;
   fetch.pieces = fetch.missing = fetch.last_bytes = 0;
@@ -187,16 +191,11 @@ void IndexExchange::Take(const std::string& origin, const Piece& piece, TimePoin
     return TryNext(piece.question, now);
   }
   const bool fits = (fetch.pieces != 0 || TakeHead(fetch, piece)) && TakeBytes(fetch, piece);
-  if (!fits) {
-    counts_.failed.fetch_add(1, std::memory_order_relaxed);
-    return TryNext(piece.question, now);
-  }
+  if (!fits) return Failed(piece.question, now);
   fetch.progress = happened_ = now;
   if (fetch.missing > 0) return AskPieces(fetch, now);
   SendAsk(fetch, fetch.pieces);  // it may be forgotten there
-  if (Complete(fetch, now)) return;
-  counts_.failed.fetch_add(1, std::memory_order_relaxed);
-  TryNext(piece.question, now);
+  if (!Complete(fetch, now)) Failed(piece.question, now);
 }
 
 bool IndexExchange::TakeHead(Fetch& fetch, const Piece& piece) {
@@ -233,6 +232,12 @@ bool IndexExchange::Complete(Fetch& fetch, TimePoint now) {
   End(std::move(done.mapped()), std::make_shared<const HoldingSnapshot>(*std::move(opened)), now);
   StartWaiting(now);
   return true;
+}
+
+void IndexExchange::Failed(uint64_t question, TimePoint now) {
+  counts_.failed.fetch_add(1, std::memory_order_relaxed);
+  ++active_.at(question).failures;
+  TryNext(question, now);
 }
 
 void IndexExchange::TryNext(uint64_t question, TimePoint now) {
@@ -282,9 +287,9 @@ void IndexExchange::TakeRanks(const Piece& piece, TimePoint now) {
 }
 
 bool IndexExchange::KnowsEnough(TimePoint now) {
+  if (settling_) return false;
   if (now - happened_ >= kQuiet) return true;
-  const bool busy = !waiting_.empty() || !active_.empty();
-  if (busy || now - *began_ < kSettle) return false;
+  if (!waiting_.empty() || !active_.empty()) return false;
   const uint64_t decided = taken_.adopted.load(std::memory_order_relaxed) +
                            taken_.dropped.load(std::memory_order_relaxed);
   if (decided < given_) return false;

@@ -10,8 +10,11 @@
 //   Ask piece 1, 2, 3          <------->    Piece 0 of n; a piece for each question
 //   Ask piece n                ------->     forgets the export
 //
+// Whom      A peer that serves the same models, if there is one: it follows the same ranks.
 // Failure   A peer that has nothing, falls silent or sends damaged pieces is replaced by the next
-//           one. After kMostPeers of them the rank is joined without a snapshot.
+//           one. After kMostFailures of the latter the rank is joined without a snapshot.
+// Settling  In the beginning it is not known who is there. A replica that is reached is waited for
+//           until it has found us in turn, for which it may have to look up a name.
 // Informed  A router is informed when every rank that a peer could tell of has been answered and
 //           taken up or dropped, or when there is no peer, or when nothing has happened for
 //           kQuiet: ranks of workers that this router does not have are never asked for.
@@ -43,6 +46,9 @@ namespace fathom {
 struct IndexExchangeOptions {
   size_t most_bytes = size_t{512} << 20;
   uint64_t seed = 0;  // of the numbers of questions; differs from process to process
+  std::vector<std::string> models;  // that this replica serves: who has the same knows its ranks
+  // Whether there may be others that were not heard yet. On the replicas' loop. Null: no.
+  std::function<bool()> awaits_others;
 };
 
 // Since the start. Plain counts that order nothing else.
@@ -63,12 +69,13 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   static constexpr size_t kAtOnce = 3;  // ranks
   static constexpr size_t kWindow = 4;  // pieces of a rank
   static constexpr size_t kPiecesPerTick = 8;
-  static constexpr size_t kMostPeers = 2;  // that are asked for a rank
+  static constexpr size_t kMostFailures = 2;  // of peers, for one rank
   static constexpr size_t kMostRanks = 16384;
   static constexpr Duration kAskAgain = std::chrono::milliseconds(250);
   static constexpr Duration kPatience = std::chrono::seconds(3);  // without progress
-  // Until peers have been heard after the start.
+  // Until peers have been heard after the start, or after they could first be.
   static constexpr Duration kSettle = std::chrono::seconds(2);
+  static constexpr Duration kMostSettle = std::chrono::seconds(15);
   static constexpr Duration kQuiet = std::chrono::seconds(5);
   static constexpr Duration kKeep = std::chrono::seconds(5);  // an export, after the last question
 
@@ -96,6 +103,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
     RankLabel rank;
     Answer answer;
     std::vector<std::string> tried;  // peers; the last one is being asked
+    size_t failures = 0;             // of these
     uint64_t question = 0;
     size_t pieces = 0;  // 0: not known yet
     std::string bytes;
@@ -121,7 +129,9 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   };
 
   // --- asking ---
+  void Settle(TimePoint now);
   void StartWaiting(TimePoint now);
+  // Those that are best to ask.
   std::vector<std::string> PeersBut(const std::vector<std::string>& tried) const;
   bool AskPeer(Fetch& fetch, TimePoint now);
   void AskPieces(Fetch& fetch, TimePoint now);
@@ -130,6 +140,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   bool TakeHead(Fetch& fetch, const Piece& piece);
   bool TakeBytes(Fetch& fetch, const Piece& piece);
   bool Complete(Fetch& fetch, TimePoint now);
+  void Failed(uint64_t question, TimePoint now);
   void TryNext(uint64_t question, TimePoint now);
   void End(Fetch fetch, std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now);
   size_t most_pieces() const { return options_.most_bytes / kAtOnce / kPiece; }
@@ -160,6 +171,8 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   Random random_;
   uint64_t last_question_;
   std::optional<TimePoint> began_;
+  TimePoint awaited_{};  // when others were last expected that had not been heard
+  bool settling_ = true;
   std::deque<Fetch> waiting_;
   std::map<uint64_t, Fetch> active_;  // by question
 

@@ -60,7 +60,7 @@ class ExchangeTest;
 struct Replica final : ReplicaVoice {
   Replica(ExchangeTest& test, std::string name, uint64_t seed, size_t most_bytes);
   void Tell(ReplicaMessage::Content content) override;
-  void TellOne(const std::string& replica, ReplicaMessage::Content content) override;
+  bool TellOne(const std::string& replica, ReplicaMessage::Content content) override;
   const ReplicaPeers& peers() const override { return others; }
   const std::string& id() const override { return name; }
 
@@ -164,8 +164,9 @@ Replica::Replica(ExchangeTest& t, std::string n, uint64_t seed, size_t most_byte
 void Replica::Tell(ReplicaMessage::Content content) {
   for (const auto& other : test.replicas()) test.Send(name, other->name, content);
 }
-void Replica::TellOne(const std::string& replica, ReplicaMessage::Content content) {
+bool Replica::TellOne(const std::string& replica, ReplicaMessage::Content content) {
   test.Send(name, replica, std::move(content));
+  return true;
 }
 
 TEST_F(ExchangeTest, ANewcomerGetsEveryRankOfAnInformedPeer) {

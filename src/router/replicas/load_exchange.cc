@@ -220,12 +220,12 @@ void LoadExchange::TellWhole(TimePoint now) {
 
 void LoadExchange::Tick(TimePoint now) {
   if (LayoutChanged(now)) FollowLayout(now);
+  LookAtTouched(now);
+  LookAround(now);
   if (voice_.peers().empty()) {
     news_.ranks.clear();
     return;  // whoever comes is told everything
   }
-  LookAtTouched(now);
-  LookAround(now);
   Flush();
   if (now < whole_due_) return;
   TellWhole(now);

@@ -86,6 +86,7 @@ Carrier::Status NatsCarrier::status() const {
   const NatsStatus status = client_.status();
   return {.up = status.up,
           .problem = status.problem,
+          .awaits = !status.up,
           .dropped = status.dropped,
           .sent_bytes = status.sent_bytes,
           .received_bytes = status.received_bytes};

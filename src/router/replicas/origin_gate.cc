@@ -74,7 +74,10 @@ std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Sort(ReplicaMessage m
     return Opened{};
   }
   if (const auto* const proof = std::get_if<Proof>(&message.content)) {
-    if (proof->to == self_.id && proof->nonce == origin.nonce) origin.proven = now;
+    if (proof->to == self_.id && proof->nonce == origin.nonce) {
+      origin.proven = now;
+      origin.nonce = random_.Next();  // copies that were held back prove nothing later
+    }
     return Opened{};
   }
   if (IsGoodbye(message)) {
@@ -111,7 +114,9 @@ std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Meet(const ReplicaMes
     // A question to another replica is none of ours; its data will be heard soon enough.
     if (challenge->to != self_.id || challenge->incarnation != self_.incarnation) return Opened{};
     // An old question gets an answer that nothing waits for.
-    if (MayProve(now)) send_(message.origin, Proof{message.origin, challenge->nonce});
+    if (MayProve({message.origin, message.incarnation}, now)) {
+      send_(message.origin, Proof{message.origin, challenge->nonce});
+    }
   }
   if (!origins_.contains(message.origin) && origins_.size() >= kMostOrigins) {
     return std::unexpected(ReplicaDrop::kOrigins);
@@ -120,12 +125,12 @@ std::expected<OriginGate::Opened, ReplicaDrop> OriginGate::Meet(const ReplicaMes
   return std::unexpected(ReplicaDrop::kUnproven);
 }
 
-bool OriginGate::MayProve(TimePoint now) {
-  if (now - proofs_since_ >= std::chrono::seconds(1)) {
+bool OriginGate::MayProve(const Process& process, TimePoint now) {
+  if (now - proofs_since_ >= kChallengeEvery / 2) {
     proofs_since_ = now;
-    proofs_ = 0;
+    proven_to_.clear();
   }
-  return ++proofs_ <= kProofs;
+  return proven_to_.size() < kProofs && proven_to_.insert(process).second;
 }
 
 void OriginGate::Ask(const ReplicaMessage& message, TimePoint now) {

@@ -23,8 +23,8 @@
 //
 // Cost     of a message that is not sealed: one HMAC of at most ReplicaMessage::kMostBytes. Of one
 //          that was kept and is sent again: at most one challenge and one proof, and of these at
-//          most kMostStrangers per kChallengeEvery and kProofs per second, so that the gate is no
-//          amplifier. A stranger keeps its entry for kChallengeHeld at least: a flood of old
+//          most kMostStrangers per kChallengeEvery, and one proof for each process and kProofs for
+//          all in half of that time, so that the gate is no amplifier. A stranger keeps its entry for kChallengeHeld at least: a flood of old
 //          messages delays a newcomer, but does not take its challenge away.
 // Threads  One.
 // Memory   At most kMostOrigins. Before the proof an origin costs one entry of a table of
@@ -37,6 +37,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,7 +140,7 @@ class OriginGate {
   std::expected<Opened, ReplicaDrop> Meet(const ReplicaMessage& message, TimePoint now);
   void NoteLife(Origin& origin, const ReplicaMessage& message, TimePoint now);
   bool Known(const ReplicaMessage& message) const;
-  bool MayProve(TimePoint now);
+  bool MayProve(const Process& process, TimePoint now);
   void Ask(const ReplicaMessage& message, TimePoint now);
   Strangers::iterator Remember(Process process, TimePoint now);
   void TakeProof(const ReplicaMessage& message, const Proof& proof, TimePoint now);
@@ -156,7 +157,7 @@ class OriginGate {
   Change gone_ = [](const std::string&, TimePoint) {};
   uint64_t number_ = 0;
   uint64_t conflicts_ = 0;
-  size_t proofs_ = 0;  // to strangers, since proofs_since_
+  std::set<Process> proven_to_;  // strangers, since proofs_since_
   TimePoint proofs_since_{};
   std::map<std::string, Origin, std::less<>> origins_;
   Strangers strangers_;

@@ -35,6 +35,7 @@ void Merge(std::optional<PolledView>& into, const PolledView& view) {
     return;
   }
   for (const auto& [rank, next] : view.next) {
+    if (into->next.size() >= kMostPolledRanks && !into->next.contains(rank)) continue;
     uint64_t& known = into->next[rank];
     known = std::max(known, next);
   }
@@ -59,6 +60,8 @@ std::optional<PolledView> PollExchange::Known(WorkerId worker) const {
 
 void PollExchange::Polled(WorkerId worker, PolledWord word) {
   const std::lock_guard lock(mutex_);
+  // After Ends() there is no turn, and none may be taken again.
+  if (!word.polls && !turns_.contains(worker)) return Queue(worker, std::move(word));
   Turn& turn = turns_[worker];
   const bool news = !word.body.empty() || !word.polls;
   if (word.polls) turn.answered = true;
@@ -72,6 +75,12 @@ void PollExchange::Rests(WorkerId worker) {
   const auto turn = turns_.find(worker);
   if (turn == turns_.end() || !std::exchange(turn->second.answered, false)) return;
   Queue(worker, {.view = turn->second.view, .body = {}, .polls = false});
+}
+
+void PollExchange::Ends(WorkerId worker) {
+  Rests(worker);
+  const std::lock_guard lock(mutex_);
+  turns_.erase(worker);
 }
 
 void PollExchange::Queue(WorkerId worker, PolledWord word) {

@@ -20,8 +20,9 @@ class PollGroup {
     void Tell(ReplicaMessage::Content content) override {
       group.Spread(id_, std::get<PolledAnswer>(content));
     }
-    void TellOne(const std::string&, ReplicaMessage::Content content) override {
+    bool TellOne(const std::string&, ReplicaMessage::Content content) override {
       Tell(std::move(content));
+      return true;
     }
     const ReplicaPeers& peers() const override { return peers_; }
     const std::string& id() const override { return id_; }

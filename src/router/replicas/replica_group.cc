@@ -85,9 +85,12 @@ void ReplicaGroup::Tell(ReplicaMessage::Content content) {
   if (bytes) Sent(carrier_.Publish(*bytes), bytes->size());
 }
 
-void ReplicaGroup::TellOne(const std::string& replica, ReplicaMessage::Content content) {
+bool ReplicaGroup::TellOne(const std::string& replica, ReplicaMessage::Content content) {
   const auto bytes = Seal(std::move(content));
-  if (bytes) Sent(carrier_.Send(replica, *bytes), bytes->size());
+  if (!bytes) return false;
+  const bool taken = carrier_.Send(replica, *bytes);
+  Sent(taken, bytes->size());
+  return taken;
 }
 
 std::optional<std::string> ReplicaGroup::Seal(ReplicaMessage::Content content) {

@@ -67,7 +67,7 @@ class ReplicaGroup final : public ReplicaVoice {
   void Goodbye();
 
   void Tell(ReplicaMessage::Content content) override;
-  void TellOne(const std::string& replica, ReplicaMessage::Content content) override;
+  bool TellOne(const std::string& replica, ReplicaMessage::Content content) override;
   const ReplicaPeers& peers() const override { return peers_; }
   const std::string& id() const override { return options_.self.id; }
 

@@ -38,8 +38,8 @@ class ReplicaVoice {
   virtual ~ReplicaVoice() = default;
   // To all others. `content` must fit into a message.
   virtual void Tell(ReplicaMessage::Content content) = 0;
-  // To one. Others may hear it too.
-  virtual void TellOne(const std::string& replica, ReplicaMessage::Content content) = 0;
+  // To one. Others may hear it too. False: it did not leave.
+  virtual bool TellOne(const std::string& replica, ReplicaMessage::Content content) = 0;
   virtual const ReplicaPeers& peers() const = 0;
   // Its own id.
   virtual const std::string& id() const = 0;

@@ -57,7 +57,9 @@ void Replicas::InviteAll() {
   index_ = std::make_unique<IndexExchange>(
       *group_, *intake, intake->snapshot_counts(),
       [this](std::move_only_function<void()> work) { loop_.Post(std::move(work)); },
-      IndexExchangeOptions{.seed = RandomSecret()});
+      IndexExchangeOptions{.seed = RandomSecret(),
+                           .models = options_.models,
+                           .awaits_others = [this] { return carrier_->status().awaits; }});
   polls_ = std::make_unique<PollExchange>(*group_, [intake](WorkerId worker, PolledWord word) {
     intake->TakePolled(worker, std::move(word));
   });

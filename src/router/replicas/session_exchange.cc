@@ -109,15 +109,20 @@ void SessionExchange::Guide(TimePoint now) {
     tour_.emplace();
     tour_->newcomer = newcomer;
   }
+  // A page that did not leave, because too much waits for the newcomer, is told again.
+  bool taken = true;
   const Tell to_one = [&](ReplicaMessage::Content content) {
-    voice_.TellOne(tour_->newcomer, std::move(content));
+    taken = voice_.TellOne(tour_->newcomer, std::move(content)) && taken;
   };
-  some_sessions_.clear();
-  some_pins_.clear();
-  sessions_.Continue(tour_->sessions, some_sessions_, kPage);
-  pins_.Continue(tour_->pins, some_pins_, kPage);
-  TellSessions(some_sessions_, now, to_one);
-  TellPins(some_pins_, now, to_one);
+  if (tour_->session_page.empty() && tour_->pin_page.empty()) {
+    sessions_.Continue(tour_->sessions, tour_->session_page, kPage);
+    pins_.Continue(tour_->pins, tour_->pin_page, kPage);
+  }
+  TellSessions(tour_->session_page, now, to_one);
+  TellPins(tour_->pin_page, now, to_one);
+  if (!taken) return;
+  tour_->session_page.clear();
+  tour_->pin_page.clear();
   if (tour_->done()) tour_.reset();
 }
 

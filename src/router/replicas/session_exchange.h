@@ -52,6 +52,8 @@ class SessionExchange final : public ReplicaGuest {
     std::string newcomer;
     SessionAffinity::Walk sessions;
     ResponsePins::Walk pins;
+    std::vector<SessionAffinity::Told> session_page;  // being told, as the next
+    std::vector<ResponsePins::Told> pin_page;
     bool done() const { return sessions.done() && pins.done(); }
   };
 

@@ -135,6 +135,8 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
     }
     for (const Name& name : names_) AddProblem(name.place.ToString(), name.problem, status.problem);
     status.up = reached > 0 || (others == 0 && status.problem.empty());
+    // Whom we reach will find us, too: it looks up the names as well.
+    status.awaits = reached > 0;
     return status;
   }
 

@@ -36,8 +36,9 @@ void SessionAffinity::Remember(std::string_view session, WorkerId worker, TimePo
 }
 
 void SessionAffinity::Learn(const Told& told, TimePoint now) {
-  if (now - told.last_used >= bindings_.ttl() || told.clock > kHighestClock) return;
   uint64_t highest = clock_.load(std::memory_order_relaxed);
+  // A replica that is out of its mind must not use up the numbers of all.
+  if (now - told.last_used >= bindings_.ttl() || told.clock > highest + kMostAhead) return;
   while (highest < told.clock &&
          !clock_.compare_exchange_weak(highest, told.clock, std::memory_order_relaxed)) {
   }

@@ -27,7 +27,7 @@ class SessionAffinity {
   static constexpr size_t kMaxSessions = 1 << 20;
   static constexpr int kRetell = 8;  // a share of the TTL
   // Clocks beyond this are not believed: nobody gets that far by counting.
-  static constexpr uint64_t kHighestClock = uint64_t{1} << 62;
+  static constexpr uint64_t kMostAhead = uint64_t{1} << 40;  // of a clock before ours
 
   explicit SessionAffinity(Duration ttl) : bindings_(ttl, kMaxSessions) {}
 

@@ -110,6 +110,12 @@ Result<void> CheckNats(const Settings& settings, const NatsReplicas& spec) {
   if (settings.Text("nats-user").empty() != settings.Text("nats-password-file").empty()) {
     return Fail(Blame::kCaller, "--nats-user and --nats-password-file belong together");
   }
+  const bool for_tls =
+      !settings.Text("nats-ca-file").empty() || !settings.Text("nats-cert-file").empty();
+  if (for_tls && !spec.tls) {
+    return Fail(Blame::kCaller,
+                "--nats-ca-file and --nats-cert-file are for TLS: set --replicas tls://HOST:PORT");
+  }
   if (settings.Text("nats-cert-file").empty() != settings.Text("nats-key-file").empty()) {
     return Fail(Blame::kCaller, "--nats-cert-file and --nats-key-file belong together");
   }
