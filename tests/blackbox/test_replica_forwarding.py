@@ -10,39 +10,27 @@ import nats_server
 import wire
 from fake_engine import DONE_EVENT, LAST_CHUNK, STREAM_HEAD, FakeEngine, token_event, whole_answer
 from nats_server import NatsClient, NatsServer
+from replica_mesh import KEY, Mesh, meet
 from replica_peer import Peer
 from wire import eventually
 
-KEY = b"a key that only the group has"
 
-
-class Slices:
+class Slices(Mesh):
     """Routers that serve some models each, and tell each other where they are."""
 
-    def __init__(self, world, carrier=None):
-        self.world, self.carrier = world, carrier
-        self.key_file = world.folder / "replica.key"
-        self.key_file.write_bytes(KEY)
-        self.mesh = {name: wire.free_port() for name in "abc"}
-
-    def start(self, name, *args, models, workers, url=None, ready=1):
+    def slice(self, name, *args, models, workers, url=None, ready=1):
         port = wire.free_port()
-        if self.carrier:
-            group = ["--replicas", self.carrier]
-        else:
-            group = ["--replicas", "zmq://" + ",".join(f"127.0.0.1:{port}" for port in self.mesh.values()),
-                     "--replica-listen", f"127.0.0.1:{self.mesh[name]}"]
-        return self.world.serve("--port", port, *group, "--replica-id", name, "--replica-key-file", self.key_file,
-                                "--replica-timeout", "2s", "--replica-url", url or f"http://127.0.0.1:{port}",
-                                "--models", models, *args, workers=workers, ready=ready)
+        return self.start(name, "--port", port, "--replica-url", url or f"http://127.0.0.1:{port}", "--models", models,
+                          *args, workers=workers, ready=ready)
 
 
-def meet(*routers):
-    """All hear all."""
-    def all_hear():
-        views = [router.health()["replicas"] for router in routers]
-        return all(len(view) == len(routers) and all(row["hears_us"] for row in view) for view in views)
-    eventually(all_hear, "all replicas hear each other")
+class SlicesOverNats(Slices):
+    def __init__(self, world, url):
+        super().__init__(world)
+        self.url = url
+
+    def carrier(self, name):
+        return ["--replicas", self.url]
 
 
 def ask(router, model, headers=(), **fields):
@@ -67,9 +55,9 @@ def pair(shared_world):
     says that it is where the first one is."""
     workers = {"mock-model": shared_world.mock(name="first"), "qwen": shared_world.mock(model="qwen", name="second")}
     slices = Slices(shared_world)
-    routers = {"mock-model": slices.start("a", models="mock-*", workers=workers.values()),
-               "qwen": slices.start("b", models="qwen*", workers=workers.values())}
-    misled = slices.start("c", models="ghost", workers=[], ready=0, url=routers["mock-model"].url)
+    routers = {"mock-model": slices.slice("a", models="mock-*", workers=workers.values()),
+               "qwen": slices.slice("b", models="qwen*", workers=workers.values())}
+    misled = slices.slice("c", models="ghost", workers=[], ready=0, url=routers["mock-model"].url)
     meet(misled, *routers.values())
     until_forwarded(routers["mock-model"], "qwen")
     until_forwarded(routers["qwen"], "mock-model")
@@ -190,8 +178,8 @@ def test_bytes_are_those_of_a_direct_answer(world):
     engine = FakeEngine(answer_as_asked, model="qwen")
     slices = Slices(world)
     try:
-        wrong = slices.start("a", models="mock-*", workers=[world.mock()])
-        right = slices.start("b", models="qwen", workers=[engine])
+        wrong = slices.slice("a", models="mock-*", workers=[world.mock()])
+        right = slices.slice("b", models="qwen", workers=[engine])
         until_forwarded(wrong, "qwen")
         for fields in ({}, {"stream": True, "stream_options": {"include_usage": True}}, {"refuse": 1}):
             answers = [ask(router, "qwen", {"X-Client-Says": "so", "X-Request-ID": "one"}, **fields)
@@ -214,8 +202,8 @@ def test_bytes_are_those_of_a_direct_answer(world):
 def test_keys_of_clients_hold_for_both(world):
     worker = world.mock(model="qwen")
     slices = Slices(world)
-    wrong = slices.start("a", "--api-key", "k", "--api-key", "only here", models="mock-*", workers=[world.mock()])
-    right = slices.start("b", "--api-key", "k", models="qwen", workers=[worker])
+    wrong = slices.slice("a", "--api-key", "k", "--api-key", "only here", models="mock-*", workers=[world.mock()])
+    right = slices.slice("b", "--api-key", "k", models="qwen", workers=[worker])
     key = {"Authorization": "Bearer k"}
     assert until_forwarded(wrong, "qwen", key).status == 200
     assert ask(wrong, "qwen", {"x-api-key": "k"}).status == 200
@@ -233,8 +221,8 @@ def test_keys_of_clients_hold_for_both(world):
 def test_a_router_that_is_gone_is_named_and_then_forgotten(world):
     worker = world.mock(model="qwen", token_interval="20ms")
     slices = Slices(world)
-    wrong = slices.start("a", "--first-byte-timeout", "500ms", models="mock-*", workers=[world.mock()])
-    right = slices.start("b", models="qwen", workers=[worker])
+    wrong = slices.slice("a", "--first-byte-timeout", "500ms", models="mock-*", workers=[world.mock()])
+    right = slices.slice("b", models="qwen", workers=[worker])
     until_forwarded(wrong, "qwen")
 
     # It does not answer.
@@ -258,7 +246,7 @@ def test_a_router_that_is_gone_is_named_and_then_forgotten(world):
     eventually(lambda: ask(wrong, "qwen").status == 404, "it is forgotten")
     assert ask(wrong, "mock-model").status == 200
 
-    slices.start("b", models="qwen", workers=[worker])
+    slices.slice("b", models="qwen", workers=[worker])
     assert until_forwarded(wrong, "qwen").status == 200
 
 
@@ -272,10 +260,10 @@ def test_over_nats_also_with_views_that_are_old(world):
     nats = NatsServer(folder)
     client = NatsClient(nats.port)
     try:
-        slices = Slices(world, nats.url)
+        slices = SlicesOverNats(world, nats.url)
         workers = [world.mock(), world.mock(model="qwen")]
-        a = slices.start("a", models="mock-*", workers=workers)
-        b = slices.start("b", models="qwen", workers=workers)
+        a = slices.slice("a", models="mock-*", workers=workers)
+        b = slices.slice("b", models="qwen", workers=workers)
         meet(a, b)
         for router, model in ((a, "qwen"), (b, "mock-model")):
             assert until_forwarded(router, model).status == 200
