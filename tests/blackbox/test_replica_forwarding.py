@@ -158,8 +158,9 @@ def test_an_address_that_is_another_routers_ends_with_an_error(pair):
 
 # --- byte by byte
 
-EVENTS = [token_event(text) for text in ("one", " \u00fc\ud83d\ude00", " three")] + [token_event("", "stop"), DONE_EVENT]
-WHOLE = whole_answer('{"id": "x",  "choices": [], "odd": "\\u00fc \\n", "n": 1.50}\n', headers=[("x-engine-says", "so")])
+EVENTS = [*map(token_event, ("one", " \u00fc\ud83d\ude00", " three")), token_event("", "stop"), DONE_EVENT]
+WHOLE = whole_answer('{"id": "x",  "choices": [], "odd": "\\u00fc \\n", "n": 1.50}\n',
+                     headers=[("x-engine-says", "so")])
 REFUSED = whole_answer('{"error": {"message": "no", "type": "t", "param": null, "code": 7}}', "422 Unprocessable")
 
 

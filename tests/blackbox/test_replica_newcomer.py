@@ -1,5 +1,5 @@
-"""A router that joins a group knows at once what the others know, though the engines can no longer tell it; and believes
-none of it that the engines contradict."""
+"""A router that joins a group knows at once what the others know, though the engines can no longer tell it; and
+believes none of it that the engines contradict."""
 
 import json
 import time
