@@ -30,9 +30,9 @@ class Peer:
         self.incarnation = struct.unpack("<Q", os.urandom(8))[0]
         self.number, self.proofs = 0, 0
         self.lock = threading.Lock()
-        client.on_message = self._heard
+        client.on_message = self.heard
 
-    def _heard(self, sealed):
+    def heard(self, sealed):
         try:
             head = unseal(self.key, sealed)
         except Exception:  # of another key, or garbage
@@ -50,8 +50,8 @@ class Peer:
     def say(self, kind, content):
         self.client.publish(f"fathom.{self.group}.all", self.message(kind, content))
 
-    def be_present(self):
-        self.say(PRESENCE, [1000, "", [], False, "9.9.9", 1, []])
+    def be_present(self, url="", models=()):
+        self.say(PRESENCE, [1000, url, list(models), False, "9.9.9", 1, []])
 
     def place(self, worker, requests, queued=0.0):
         """Says what it has on rank 0 of a worker."""

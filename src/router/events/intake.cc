@@ -66,9 +66,14 @@ void Intake::TakePolled(WorkerId worker, PolledWord word) {
   }
   loop_.Post([this, worker, bytes, word = std::move(word)]() mutable {
     polled_bytes_.fetch_sub(bytes);
-    const auto feed = feeds_.find(worker);
-    if (feed == feeds_.end() || !feed->second->polled) return;
-    feed->second->streams.front().stream->Heard(std::move(word));
+    const auto found = feeds_.find(worker);
+    if (found == feeds_.end()) return;
+    Feed& feed = *found->second;
+    if (feed.polled) {
+      feed.streams.front().stream->Heard(std::move(word));
+    } else if (feed.streams.empty()) {
+      feed.early.Keep(context_.budget, std::move(word));
+    }
   });
 }
 
@@ -186,12 +191,15 @@ Task<void> Intake::LookAfter(std::shared_ptr<Feed> feed) {
 
 // Starts and stops streams until they match the plan.
 void Intake::Carry(Feed& feed, SourcePlan plan) {
+  std::vector<PolledWord> early = feed.early.Take();
   if (!plan.final && !feed.streams.empty()) return;  // unreachable: the last plan stays valid
   if (plan.poll) {
     feed.polled = true;
     auto stream = std::make_shared<PollStream>(context_, feed.owner, *std::move(plan.poll));
     feed.streams.push_back({{}, stream});
     Spawn(KeepPolling(stream));
+    // After the stream has taken an answer of its own, which was asked for before.
+    for (PolledWord& word : early) stream->Heard(std::move(word));
     context_.log.Info("Polling KV events", {{"worker_id", feed.owner.worker->id().value()},
                                             {"url", feed.owner.worker->spec().url}});
     return;
@@ -269,6 +277,7 @@ void Intake::Abandon(Feed& feed) {
   context_.board.SetProblem(feed.owner.worker->id(), {});
   for (const Followed& followed : feed.streams) followed.stream->Stop();
   feed.streams.clear();
+  (void)feed.early.Take();
 }
 
 // --- snapshots for other routers ----------------------------------------------------------------

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "router/events/bound_stream.h"
+#include "router/events/early_words.h"
 #include "router/events/event_source.h"
 #include "router/events/intake_context.h"
 #include "router/events/source_finder.h"
@@ -66,6 +67,7 @@ class Intake final : public SnapshotTeller {
     StreamOwner owner;
     std::vector<Followed> streams;
     bool polled = false;
+    EarlyWords early;  // until it is known whether it is polled
     bool gone = false;
     std::string said;    // the last problem that was logged
     TimePoint probed{};  // when ports that do not connect were last probed

@@ -280,7 +280,8 @@ void PollStream::SayLost(Rank& rank, uint32_t number, uint64_t lost) {
        {"url", owner_.worker->spec().url},
        {"dp_rank", number},
        {"detail", lost},
-       {"fix", "raise the engine's event_buffer_max_size"},
+       {"fix",
+        "raise the engine's event_buffer_max_size; connect routers that share it by --replicas"},
        {"similar_before", *before}});
 }
 

@@ -179,6 +179,23 @@ TEST_F(PollStreamTest, ARouterWhoseTurnItIsNotLearnsFromOthersAndDoesNotPoll) {
   EXPECT_EQ(*told, (PolledWord{{3, {{0, 9}}}, PolledBody(7, 9), true}));
 }
 
+// The router that polls has been given everything that happened before, and passes it on once.
+TEST_F(PollStreamTest, WhatOthersPassOnBeforeTheStreamBeginsIsNotLost) {
+  PolledEnginePages engine;
+  ScriptedTurn turn;
+  Start(engine.url(), &turn);
+  intake_->TakePolled(worker_->id(), {{1, {{0, 3}}}, PolledBody(0, 3), true});
+  EXPECT_FALSE(IsPolled());
+  turn.SetKnown({.process = 1, .next = {{0, 5}}});
+  ASSERT_TRUE(Becomes([&] { return IsPolled(); }));
+  intake_->TakePolled(worker_->id(), {{1, {{0, 5}}}, PolledBody(3, 5), true});
+  EXPECT_TRUE(Becomes([&] { return last() == 4; }));
+  EXPECT_EQ(board_.All().front()->batches.Get(), 5u);
+  EXPECT_EQ(board_.All().front()->gaps.Get(), 0u);
+  EXPECT_EQ(engine.polls(), 0);
+  Stop();
+}
+
 TEST_F(PollStreamTest, TheFirstAnswerIsPassedOn) {
   PolledEnginePages engine;
   engine.Add(PolledBody(0, 3));

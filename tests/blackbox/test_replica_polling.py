@@ -1,0 +1,187 @@
+"""TensorRT-LLM hands out each of its events once. Routers of a group share what they have polled, so that all of them
+know its caches; routers that do not know of each other take the events from each other, and say so."""
+
+import random
+import threading
+
+import wire
+from choices import QUICK, cached, complete, depth, follow, found, ids
+from replica_mesh import Mesh
+from trust import rank_of
+from wire import eventually
+
+QUICK_POLLS = ("--kv-events-poll-interval", "20ms", "--router-mode", "kv")
+
+
+def trtllm(world, **options):
+    return world.mock(**{**QUICK, "engine": "trtllm", **options})
+
+
+def polls(router, role="polls"):
+    return router.metric("fathom_replica_polled_workers", role=role)
+
+
+def settle_turns(routers, workers):
+    """Each worker is polled by one router, and followed by the others."""
+    def settled():
+        return (sum(polls(router) for router in routers) == len(workers) and
+                all(polls(router) + polls(router, "follows") == len(workers) for router in routers))
+    eventually(settled, "each worker is polled by one")
+
+
+def ranks(router):
+    """{url: (last event, blocks)} of what the router knows."""
+    return {rank["url"]: (rank["last_sequence"], rank["blocks"]) for rank in
+            router.get("/debug/index").json()["ranks"]}
+
+
+def know(routers, worker, prompt):
+    for router in routers:
+        eventually(lambda router=router: depth(router, worker, prompt + [1]) == len(prompt),
+                   "the prompt is known to all")
+
+
+def agree(routers, workers):
+    """After their last events: what one router knows of the workers, which all know."""
+    number = random.randrange(500, 1000)
+    for worker in workers:
+        complete(worker, ids(number))
+        know(routers, worker, ids(number))
+    views = [ranks(router) for router in routers]
+    assert all(view == views[0] for view in views), views
+    return views[0]
+
+
+def check_truth(routers, worker, prompts):
+    """What all routers say that the worker has is what it then finds."""
+    for prompt in prompts:
+        said = [depth(router, worker, prompt + [1]) for router in routers]
+        has = found(complete(worker, prompt + [1]))
+        assert said == [has] * len(routers), (said, has)
+
+
+def test_all_know_what_one_has_polled(world):
+    # Caches of 20 prompts: most of what is stored is removed again.
+    workers = [trtllm(world, num_blocks=81) for _ in range(2)]
+    old = ids(0)
+    complete(workers[0], old)  # before there is any router
+    group = Mesh(world, *QUICK_POLLS)
+    routers = [group.start(name, workers=workers) for name in "abc"]
+    settle_turns(routers, workers)
+    know(routers, workers[0], old)
+
+    prompts = [ids(number) for number in range(1, 40)]
+    for number, prompt in enumerate(prompts):
+        complete(routers[number % 3], prompt)
+        complete(workers[number % 2], prompt)
+    agree(routers, workers)
+    for worker in workers:
+        check_truth(routers, worker, prompts[-3:] + prompts[:2])
+    answers = [complete(router, prompts[-1]) for router in routers]
+    assert [cached(answer) for answer in answers] == [found(answer) for answer in answers]
+    for router in routers:
+        assert router.metric("kv_router_feed_lost_batches_total") == 0
+        assert "KV events were lost" not in router.log_text()
+
+    # An engine that starts again has nothing, and counts from 0: all hear of it.
+    port = workers[0].port
+    workers[0].kill()
+    workers[0] = trtllm(world, port=port, num_blocks=81)
+    complete(workers[0], ids(300))
+    know(routers, workers[0], ids(300))
+    check_truth(routers, workers[0], prompts[-3:])
+    agree(routers, workers)
+
+
+class Flow:
+    """Requests to the workers themselves, all the time, so that events are always on their way."""
+
+    def __init__(self, *workers):
+        self.workers, self.over, self.sent = workers, threading.Event(), []  # (worker, prompt)
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        for number in range(1, 1000):
+            if self.over.is_set():
+                return
+            for worker in self.workers:
+                complete(worker, ids(number))
+                self.sent.append((worker, ids(number)))
+
+    def flow_on(self, requests):
+        goal = len(self.sent) + requests
+        eventually(lambda: len(self.sent) >= goal or not self.thread.is_alive(), "more is sent")
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+def take_some(worker):
+    """Takes events as a router does that dies before it has passed them on; false if another one was faster."""
+    complete(worker, ids(1400))
+    return wire.ask(worker.port, "POST", "/kv_cache_events", {}).json()
+
+
+def lost(router):
+    return router.metric("kv_router_feed_lost_batches_total")
+
+
+def test_another_one_polls_when_the_one_that_did_is_killed(world):
+    workers = [trtllm(world) for _ in range(2)]
+    group = Mesh(world, *QUICK_POLLS)
+    named = {name: group.start(name, workers=workers) for name in "abc"}
+    routers = list(named.values())
+    settle_turns(routers, workers)
+    with Flow(*workers) as flow:
+        flow.flow_on(20)
+        name, victim = max(named.items(), key=lambda entry: polls(entry[1]))
+        routers.remove(victim)
+        victim.kill()
+        robbed = [worker for worker in workers if take_some(worker)]
+        settle_turns(routers, workers)
+        flow.flow_on(10)
+    number = 1500
+    for worker in workers:
+        complete(worker, ids(number))
+        know(routers, worker, ids(number))
+    # What the killed one was given, nobody else has heard: that is said, and less is believed.
+    assert robbed and all(lost(router) for router in routers)
+    said = [(router, worker, prompt, depth(router, worker, prompt + [1]))
+            for router in routers for worker, prompt in flow.sent[:10] + flow.sent[-10:]]
+    for router, worker, prompt, tokens in said:
+        has = found(complete(worker, prompt + [1]))
+        assert has == len(prompt) and tokens <= has
+        assert tokens == has or worker in robbed, "less is known, and nothing was said"
+    for router in routers:
+        assert "KV events were lost; the rank's index entries were cleared" in router.log_text()
+        answer = complete(router, ids(number) + [1])
+        assert cached(answer) == found(answer) == len(ids(number))
+
+    # It comes back, and hears what happens from now on.
+    again = [*routers, group.start(name, workers=workers)]
+    settle_turns(again, workers)
+    follow(again[-1], len(workers))
+    for worker in workers:
+        complete(worker, ids(number + 1))
+        know(again, worker, ids(number + 1))
+
+
+def test_routers_without_a_group_take_the_events_from_each_other_and_say_so(world):
+    worker = trtllm(world)
+    routers = [world.serve(*QUICK_POLLS, workers=[worker]) for _ in range(2)]
+    with Flow(worker) as flow:
+        for router in routers:
+            eventually(lambda router=router: lost(router), "events are missing")
+            eventually(lambda router=router: rank_of(router, worker)["cause"] == "event_gap", "the rank is doubted")
+        sent = flow.sent[:]
+    for router in routers:
+        said = router.wait_for_log(".*KV events were lost; the rank's index entries were cleared.*").group()
+        assert " WARN " in said and worker.url in said and "--replicas" in said
+        assert "A rank is doubted: event_gap" in router.log_text()
+        for _, prompt in sent[-10:]:
+            assert depth(router, worker, prompt + [1]) <= found(complete(worker, prompt + [1]))
