@@ -57,6 +57,13 @@ TEST(ReplicaFindings, TheSameIdTwice) {
   EXPECT_THAT(findings[0].message, HasSubstr("same replica id"));
 }
 
+TEST(ReplicaFindings, RoutersOfDifferentModelsHaveDifferentWorkers) {
+  RouterLook router = RouterOfTwo();
+  router.replicas[1].workers = 7;
+  router.replicas[1].models = {"llama-*"};
+  EXPECT_THAT(ReplicaFindings(router), SizeIs(0));
+}
+
 TEST(ReplicaFindings, DifferentWorkers) {
   RouterLook router = RouterOfTwo();
   router.replicas[1].workers = 7;

@@ -77,6 +77,7 @@ class ScriptedTurn final : public PollTurn {
     words_.push_back(std::move(word));
   }
   void Rests(WorkerId) override { ++rests; }
+  void Ends(WorkerId) override { ++ends; }
   bool alone() const override { return false; }
 
   void SetKnown(PolledView view) {
@@ -90,6 +91,7 @@ class ScriptedTurn final : public PollTurn {
 
   std::atomic<bool> mine = false;
   std::atomic<int> rests = 0;
+  std::atomic<int> ends = 0;
 
  private:
   mutable std::mutex mutex_;
@@ -205,7 +207,7 @@ TEST_F(PollStreamTest, TheFirstAnswerIsPassedOn) {
   EXPECT_TRUE(Becomes([&] { return last() == 2; }));
   Stop();
   EXPECT_EQ(turn.words().front(), (PolledWord{{1, {{0, 3}}}, PolledBody(0, 3), true}));
-  EXPECT_GE(turn.rests, 1);  // it has stopped
+  EXPECT_GE(turn.ends, 1);  // it has stopped
 }
 
 TEST_F(PollStreamTest, ARouterThatStopsHavingTheTurnStopsPolling) {

@@ -146,6 +146,13 @@ TEST(PolledOrder, ALaterProcessOfOthersIsAdoptedAndAnEarlierOneLeftOut) {
   EXPECT_EQ(order.view(), View(2, 3));
 }
 
+TEST(PolledOrder, AnAbsurdCountOfProcessesIsNotAdopted) {
+  PolledOrder order;
+  Poll(order, Events(0, 2));
+  order.TakeHeard(View(uint64_t{1} << 47, 3), Events(0, 3), kStart);
+  EXPECT_EQ(order.view(), View(1, 2));
+}
+
 TEST(PolledOrder, TwoThatNoticeTheSameRestartAgree) {
   PolledOrder a;
   PolledOrder b;

@@ -69,6 +69,7 @@ struct Replica final : ReplicaVoice {
   ReplicaPeers others;
   KnownRanks known;
   SnapshotCounts taken;
+  bool awaits = false;  // another one is reached, and was not heard
   IndexExchange exchange;
 };
 
@@ -159,7 +160,9 @@ Replica::Replica(ExchangeTest& t, std::string n, uint64_t seed, size_t most_byte
       name(std::move(n)),
       exchange(*this, known, taken,
                [&t](std::move_only_function<void()> work) { t.posted_.push_back(std::move(work)); },
-               {.most_bytes = most_bytes, .seed = seed}) {}
+               {.most_bytes = most_bytes, .seed = seed, .models = {"own"}, .awaits_others = [this] {
+                  return awaits;
+                }}) {}
 
 void Replica::Tell(ReplicaMessage::Content content) {
   for (const auto& other : test.replicas()) test.Send(name, other->name, content);
@@ -238,6 +241,63 @@ TEST_F(ExchangeTest, AsksTheNextPeerWhenOneFallsSilentOrHasNothing) {
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
   EXPECT_GT(fresh.exchange.counts().refused, 0u);
+}
+
+// The other one looks up names every few seconds, and dials us only then.
+TEST_F(ExchangeTest, AwaitsOneThatIsReachedUntilItHasFoundUs) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  old.known.Add({1, 0}, 100);
+  fresh.awaits = true;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(8));
+  EXPECT_FALSE(fresh.exchange.informed());
+  EXPECT_TRUE(answers.empty());
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  Run(seconds(3));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] != nullptr);
+  EXPECT_TRUE(fresh.exchange.informed());
+}
+
+TEST_F(ExchangeTest, OneThatIsReachedAndNeverHeardIsNotAwaitedForEver) {
+  Replica& fresh = Add("new");
+  fresh.awaits = true;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(IndexExchange::kMostSettle + IndexExchange::kQuiet + seconds(1));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_TRUE(fresh.exchange.informed());
+}
+
+// A fleet that is cut by model: most replicas do not follow the rank.
+TEST_F(ExchangeTest, ThoseThatServeTheSameModelsAreAskedFirst) {
+  Replica& fresh = Add("new");
+  for (int i = 0; i < 6; ++i) {
+    Replica& other = Add("other" + std::to_string(i));
+    Introduce(fresh, other);
+    Introduce(other, fresh, false);
+  }
+  Replica& old = Add("old");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  fresh.others["old"].presence.models = {"own"};
+  old.known.Add({1, 0}, 100);
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(3));
+  ASSERT_TRUE(answers[1] != nullptr);
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().refused, 0u);
+  // If none says so, all are asked: a refusal is no failure.
+  fresh.others["old"].presence.models = {};
+  old.known.Add({2, 0}, 100);
+  Ask(fresh, 2, answers);
+  Run(seconds(3));
+  EXPECT_TRUE(answers[2] != nullptr);
 }
 
 TEST_F(ExchangeTest, ADamagedSnapshotIsNotGiven) {

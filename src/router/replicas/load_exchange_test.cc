@@ -100,6 +100,18 @@ TEST_F(LoadExchangeTest, TellsRequestsWithoutARankToo) {
   EXPECT_EQ(b_.WorkerOf(2).in_flight_in_all(), 0u);
 }
 
+TEST_F(LoadExchangeTest, KnowsItsOwnAlsoWhenItIsAlone) {
+  RankLoad::Stay stay;
+  a_.Load(1).Enter(stay, Kind::kAnnounced, 1000, 500, now_);
+  Run(10);
+  EXPECT_EQ(a_.exchange.Own().requests, 1u);
+  circle_.Leave(b_.seat, now_);
+  a_.Load(1).Leave(stay, now_);
+  Run(10);
+  EXPECT_EQ(a_.exchange.Own().requests, 0u);
+  EXPECT_EQ(a_.exchange.Own().queued, 0);
+}
+
 TEST_F(LoadExchangeTest, SaysNothingWhileNothingChanges) {
   Run(10);
   const uint64_t before = a_.seat.messages;

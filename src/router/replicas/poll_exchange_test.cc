@@ -158,6 +158,51 @@ TEST(PollExchange, WhoStopsPollingSaysSo) {
   EXPECT_EQ(group.Pass(seconds(2)).size(), 1u);
 }
 
+// The answer to a poll that was on its way when the stream was stopped.
+TEST(PollExchange, TheLastAnswerOfWhoHasEndedIsPassedOnAndTakesNoTurn) {
+  PollGroup group;
+  for (const char* name : {"a", "b", "c"}) group.Join(name);
+  const std::string first = group.Pass(seconds(10));
+  group[first].follows = false;
+  group[first].exchange.Ends(kEngine);
+  group[first].exchange.Polled(kEngine, {{1, {{0, 8}}}, "events", false});
+  const std::string second = group.Pass(seconds(2));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NE(second, first);
+  const auto& heard = group[second].heard;
+  EXPECT_TRUE(std::ranges::any_of(heard, [](const PolledWord& w) { return w.body == "events"; }));
+  EXPECT_EQ(group[first].exchange.counts().polling, 0u);
+}
+
+TEST(PollExchange, WhoHasEndedWhileItFollowedIsNotGivenTheTurn) {
+  PollGroup group;
+  for (const char* name : {"a", "b", "c"}) group.Join(name);
+  const std::string first = group.Pass(seconds(10));
+  std::string other = first == "a" ? "b" : "a";
+  group[other].follows = false;
+  group[other].exchange.Ends(kEngine);
+  group.Leave(first);
+  const std::string second = group.Pass(seconds(4));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_NE(second, other);
+  EXPECT_EQ(group[other].exchange.counts().polling, 0u);
+}
+
+TEST(PollExchange, AViewOfCountlessRanksIsBounded) {
+  PollGroup group;
+  for (const char* name : {"a", "b"}) group.Join(name);
+  const std::string first = group.Pass(seconds(10));
+  const std::string other = first == "a" ? "b" : "a";
+  for (uint32_t begin = 0; begin < 100; ++begin) {
+    PolledAnswer told{.worker = kEngine.value(), .bytes = {}, .process = 1, .ranks = {}};
+    for (uint32_t rank = 0; rank < 100; ++rank) told.ranks.push_back({begin * 100 + rank, 1});
+    group.Spread(first, told);
+  }
+  group.Pass(milliseconds(100));
+  ASSERT_TRUE(group[other].exchange.Known(kEngine));
+  EXPECT_LE(group[other].exchange.Known(kEngine)->next.size(), 1024u);
+}
+
 TEST(PollExchange, WhoFallsSilentIsReplaced) {
   PollGroup group;
   for (const char* name : {"a", "b", "c"}) group.Join(name);
