@@ -15,12 +15,12 @@
 namespace fathom {
 namespace {
 
-void Note(std::string_view what) { fmt::print(stderr, "fathom lint: {}\n", what); }
+void LintNote(std::string_view what) { fmt::print(stderr, "fathom lint: {}\n", what); }
 
-void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void PrintReport(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 int Misused(std::string_view what) {
-  Note(what);
+  LintNote(what);
   return kExitUsage;
 }
 
@@ -56,7 +56,7 @@ class Linting {
  private:
   void ShowChanges(const std::vector<SourceFile>& fixed) const {
     for (size_t i = 0; i < fixed.size(); ++i) {
-      Print(UnifiedDiff(sources_.files[i], fixed[i].text));
+      PrintReport(UnifiedDiff(sources_.files[i], fixed[i].text));
     }
   }
 
@@ -74,11 +74,11 @@ class Linting {
   }
 
   void Show() const {
-    if (json_) return Print(LintJson(result_, fixed_, docs_));
-    for (const UnreadFile& file : result_.unread) Note(ToText(file));
+    if (json_) return PrintReport(LintJson(result_, fixed_, docs_));
+    for (const UnreadFile& file : result_.unread) LintNote(ToText(file));
     if (diff_) return;
-    for (const std::string& name : fixed_) Print(fmt::format("fixed {}\n", name));
-    Print(LintText(result_, WantsColor(), docs_));
+    for (const std::string& name : fixed_) PrintReport(fmt::format("fixed {}\n", name));
+    PrintReport(LintText(result_, WantsColor(), docs_));
   }
 
   const bool diff_;

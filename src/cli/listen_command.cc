@@ -15,9 +15,9 @@
 namespace fathom {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(20);
+constexpr Duration kListenLook = std::chrono::milliseconds(20);
 
-void Note(std::string_view what) { fmt::print(stderr, "fathom listen: {}\n", what); }
+void ListenNote(std::string_view what) { fmt::print(stderr, "fathom listen: {}\n", what); }
 
 // Standard output, unbuffered.
 class Output {
@@ -128,7 +128,7 @@ std::unique_ptr<EventView> ViewOf(const Settings& settings) {
 void WatchSignals(const std::stop_token& stop, Loop& loop, EventListener& listener) {
   bool told = false;
   while (!stop.stop_requested()) {
-    if (WaitForSignal(kLook) == 0) continue;
+    if (WaitForSignal(kListenLook) == 0) continue;
     if (told) std::_Exit(kExitFailed);
     told = true;
     loop.Post([&listener] { listener.Stop(kExitFine); });
@@ -140,7 +140,7 @@ void WatchSignals(const std::stop_token& stop, Loop& loop, EventListener& listen
 int RunListen(const Settings& settings) {
   const auto options = ListenOptionsOf(settings);
   if (!options) {
-    Note(options.error().what);
+    ListenNote(options.error().what);
     return kExitUsage;
   }
   const auto view = ViewOf(settings);
@@ -153,7 +153,7 @@ int RunListen(const Settings& settings) {
   EventReport report(*view, print, WallClock());
   // Never destroyed: its streams still wait when the command ends.
   Loop& loop = *new Loop;
-  listener = new EventListener(loop, *options, report, Note);
+  listener = new EventListener(loop, *options, report, ListenNote);
   listener->Start();
   {
     const std::jthread watcher(
@@ -162,7 +162,7 @@ int RunListen(const Settings& settings) {
   }
   report.Conclude(WallClock());
   if (output.problem() == EPIPE) return kExitFine;  // the reader, such as head, closed it
-  if (output.problem() != 0) Note(std::strerror(output.problem()));
+  if (output.problem() != 0) ListenNote(std::strerror(output.problem()));
   return listener->status();
 }
 

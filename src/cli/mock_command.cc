@@ -14,9 +14,9 @@
 namespace fathom {
 namespace {
 
-constexpr Duration kLook = std::chrono::milliseconds(10);
+constexpr Duration kMockLook = std::chrono::milliseconds(10);
 
-MockedEngine EngineOf(const Settings& settings) {
+MockedEngine MockedEngineOf(const Settings& settings) {
   const std::string& name = settings.Choice("engine");
   if (name == "sglang") return MockedEngine::kSglang;
   if (name == "trtllm") return MockedEngine::kTrtllm;
@@ -65,7 +65,7 @@ Result<MockOptions> MockOptionsOf(const Settings& s) {
   MockOptions o;
   TRY(o.kv_events, EventOptionsOf(s));
   o.name = s.Text("name");
-  o.engine = EngineOf(s);
+  o.engine = MockedEngineOf(s);
   o.models = s.List("model");
   o.loras = s.List("lora");
   if (const std::string& folder = s.Text("model-path"); !folder.empty()) {
@@ -122,7 +122,7 @@ bool AnyRunning(const Servers& servers) {
 
 // A second signal ends the running requests.
 void FinishRunning(const Servers& servers) {
-  while (AnyRunning(servers) && WaitForSignal(kLook) == 0) {
+  while (AnyRunning(servers) && WaitForSignal(kMockLook) == 0) {
   }
 }
 

@@ -20,10 +20,10 @@
 namespace fathom {
 namespace {
 
-void Note(std::string_view what) { fmt::print(stderr, "fathom tokenize: {}\n", what); }
+void TokenizeNote(std::string_view what) { fmt::print(stderr, "fathom tokenize: {}\n", what); }
 
 // Flushes at once; false if the reader has closed the pipe.
-bool Print(std::string_view text) {
+bool PrintWhole(std::string_view text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
          std::fflush(stdout) == 0;
 }
@@ -74,7 +74,7 @@ class Tokenizing {
     const auto apis = form == "auto" ? ApiOf(*input) : ApiNamed(form);
     const auto report = apis ? reporter_.OfRequest(*input, *apis) : reporter_.OfText(*input);
     if (!report) {
-      Note(report.error().what);
+      TokenizeNote(report.error().what);
       return kExitFailed;
     }
     Show(*report);
@@ -102,7 +102,7 @@ class Tokenizing {
   }
 
   static int Unreadable(const std::string& path, std::string_view why) {
-    Note(fmt::format("{}: {}", path, why));
+    TokenizeNote(fmt::format("{}: {}", path, why));
     return kExitUsage;
   }
 
@@ -116,14 +116,14 @@ class Tokenizing {
   }
 
   bool Show(const PromptReport& report) const {
-    return Print(settings_.Flag("json") ? AsJson(report) : AsText(report, model_.tokenizer()));
+    return PrintWhole(settings_.Flag("json") ? AsJson(report) : AsText(report, model_.tokenizer()));
   }
 
   void Refuse(size_t number, const std::string& what) const {
-    if (!settings_.Flag("json")) return Note(fmt::format("line {}: {}", number, what));
+    if (!settings_.Flag("json")) return TokenizeNote(fmt::format("line {}: {}", number, what));
     JsonWriter w;
     w.BeginObject().Key("error").String(what).EndObject();
-    Print(w.Take() + "\n");
+    PrintWhole(w.Take() + "\n");
   }
 
   const LanguageModel& model_;
@@ -136,7 +136,7 @@ class Tokenizing {
 int RunTokenize(const Settings& settings) {
   ModelPaths paths{settings.Text("model-path"), settings.Text("tokenizer-path")};
   if (paths.model.empty() && paths.tokenizer.empty()) {
-    Note(
+    TokenizeNote(
         "no tokenizer given: --model-path DIR names the folder of a model, with tokenizer.json, "
         "tokenizer_config.json and the chat template");
     return kExitUsage;
@@ -144,19 +144,19 @@ int RunTokenize(const Settings& settings) {
   if (HubRef::Is(paths.model)) {
     auto folder = FolderFromHub(paths.model, HubEnvironment::Of(VariableNamed));
     if (!folder) {
-      Note(folder.error().what);
+      TokenizeNote(folder.error().what);
       return kExitUsage;
     }
     paths.model = *std::move(folder);
   }
   const auto model = LanguageModel::Load(paths);
   if (!model) {
-    Note(model.error().what);
+    TokenizeNote(model.error().what);
     return kExitUsage;
   }
   const auto path = InputPath(settings.List("input"));
   if (!path) {
-    Note(path.error().what);
+    TokenizeNote(path.error().what);
     return kExitUsage;
   }
   return Tokenizing(**model, settings).Run(*path);

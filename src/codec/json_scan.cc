@@ -10,12 +10,12 @@
 namespace fathom {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsJsonDigit(char c) { return c >= '0' && c <= '9'; }
 
-bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool IsJsonSpace(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-int HexDigit(char c) {
-  if (IsDigit(c)) return c - '0';
+int JsonHexDigit(char c) {
+  if (IsJsonDigit(c)) return c - '0';
   const char lower = static_cast<char>(c | 0x20);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
@@ -25,7 +25,7 @@ int32_t HexQuad(std::string_view text) {
   if (text.size() < 4) return -1;
   int32_t value = 0;
   for (size_t i = 0; i < 4; ++i) {
-    const int digit = HexDigit(text[i]);
+    const int digit = JsonHexDigit(text[i]);
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }
@@ -73,7 +73,7 @@ class Walker {
   bool AtEnd() const { return at_ == end_; }
 
   void SkipSpace() {
-    while (at_ != end_ && IsSpace(*at_)) ++at_;
+    while (at_ != end_ && IsJsonSpace(*at_)) ++at_;
   }
   bool NextIs(char c) const { return at_ != end_ && *at_ == c; }
   // Takes the byte if it is next.
@@ -138,7 +138,7 @@ bool Walker::Escape() {
 
 bool Walker::Digits() {
   const char* const first = at_;
-  while (at_ != end_ && IsDigit(*at_)) ++at_;
+  while (at_ != end_ && IsJsonDigit(*at_)) ++at_;
   return at_ != first || Wrong("expected a digit");
 }
 
@@ -202,7 +202,7 @@ Walker::Step Walker::Begin() {
     case 'n':
       return StepIf(Literal("null"));
     default:
-      if (*at_ != '-' && !IsDigit(*at_)) return StepIf(Wrong("expected a value"));
+      if (*at_ != '-' && !IsJsonDigit(*at_)) return StepIf(Wrong("expected a value"));
       return StepIf(Number());
   }
 }
@@ -259,7 +259,7 @@ bool UnescapeUnicode(std::string_view& raw, std::string& out) {
 }
 
 // `raw` is the text between the quotes.
-std::optional<std::string> Unescape(std::string_view raw) {
+std::optional<std::string> UnescapedText(std::string_view raw) {
   std::string out;
   out.reserve(raw.size());
   if (!AppendJsonText(raw, out)) return std::nullopt;
@@ -300,13 +300,13 @@ Result<std::optional<JsonScanner::Member>> JsonScanner::Next() {
 
 bool JsonKeyIs(std::string_view raw_key, std::string_view name) {
   if (raw_key.find('\\') == raw_key.npos) return raw_key == name;
-  const std::optional<std::string> key = Unescape(raw_key);
+  const std::optional<std::string> key = UnescapedText(raw_key);
   return key && *key == name;
 }
 
 bool JsonKeyStartsWith(std::string_view raw_key, std::string_view prefix) {
   if (raw_key.find('\\') == raw_key.npos) return raw_key.starts_with(prefix);
-  const std::optional<std::string> key = Unescape(raw_key);
+  const std::optional<std::string> key = UnescapedText(raw_key);
   return key && key->starts_with(prefix);
 }
 
@@ -314,7 +314,7 @@ std::optional<std::string> JsonText(std::string_view raw_value) {
   if (raw_value.size() < 2 || !raw_value.starts_with('"') || !raw_value.ends_with('"')) {
     return std::nullopt;
   }
-  return Unescape(raw_value.substr(1, raw_value.size() - 2));
+  return UnescapedText(raw_value.substr(1, raw_value.size() - 2));
 }
 
 bool AppendJsonText(std::string_view raw, std::string& out) {

@@ -16,17 +16,17 @@ std::string Hex(std::string_view bytes) {
 }
 
 template <class Write>
-std::string Written(Write write) {
+std::string WrittenHex(Write write) {
   MsgpackWriter w;
   write(w);
   return Hex(w.text());
 }
 
 std::string OfUnsigned(uint64_t n) {
-  return Written([n](MsgpackWriter& w) { w.Unsigned(n); });
+  return WrittenHex([n](MsgpackWriter& w) { w.Unsigned(n); });
 }
 std::string OfSigned(int64_t n) {
-  return Written([n](MsgpackWriter& w) { w.Signed(n); });
+  return WrittenHex([n](MsgpackWriter& w) { w.Signed(n); });
 }
 
 TEST(MsgpackWriter, WritesIntegersInTheFewestBytes) {
@@ -57,12 +57,12 @@ TEST(MsgpackWriter, WritesNegativeIntegersInTheFewestBytes) {
 }
 
 TEST(MsgpackWriter, WritesWordsAndNumbersThatAreNotWhole) {
-  EXPECT_EQ(Written([](MsgpackWriter& w) { w.Nil().Bool(true).Bool(false); }), "c0c3c2");
-  EXPECT_EQ(Written([](MsgpackWriter& w) { w.Double(1700000000.5); }), "cb41d954fc40200000");
+  EXPECT_EQ(WrittenHex([](MsgpackWriter& w) { w.Nil().Bool(true).Bool(false); }), "c0c3c2");
+  EXPECT_EQ(WrittenHex([](MsgpackWriter& w) { w.Double(1700000000.5); }), "cb41d954fc40200000");
 }
 
 TEST(MsgpackWriter, WritesLengthsInTheFewestBytes) {
-  const auto head = [](auto write, size_t bytes) { return Written(write).substr(0, bytes * 2); };
+  const auto head = [](auto write, size_t bytes) { return WrittenHex(write).substr(0, bytes * 2); };
   const auto text = [](size_t n) {
     return [n](MsgpackWriter& w) { w.String(std::string(n, 'x')); };
   };
@@ -80,15 +80,15 @@ TEST(MsgpackWriter, WritesLengthsInTheFewestBytes) {
   EXPECT_EQ(head(bytes(256), 3), "c50100");
   EXPECT_EQ(head(bytes(65536), 5), "c600010000");
   const auto array = [](uint32_t n) { return [n](MsgpackWriter& w) { w.Array(n); }; };
-  EXPECT_EQ(Written(array(0)), "90");
-  EXPECT_EQ(Written(array(15)), "9f");
-  EXPECT_EQ(Written(array(16)), "dc0010");
-  EXPECT_EQ(Written(array(65535)), "dcffff");
-  EXPECT_EQ(Written(array(65536)), "dd00010000");
+  EXPECT_EQ(WrittenHex(array(0)), "90");
+  EXPECT_EQ(WrittenHex(array(15)), "9f");
+  EXPECT_EQ(WrittenHex(array(16)), "dc0010");
+  EXPECT_EQ(WrittenHex(array(65535)), "dcffff");
+  EXPECT_EQ(WrittenHex(array(65536)), "dd00010000");
   const auto map = [](uint32_t n) { return [n](MsgpackWriter& w) { w.Map(n); }; };
-  EXPECT_EQ(Written(map(15)), "8f");
-  EXPECT_EQ(Written(map(16)), "de0010");
-  EXPECT_EQ(Written(map(65536)), "df00010000");
+  EXPECT_EQ(WrittenHex(map(15)), "8f");
+  EXPECT_EQ(WrittenHex(map(16)), "de0010");
+  EXPECT_EQ(WrittenHex(map(65536)), "df00010000");
 }
 
 TEST(MsgpackWriter, PutsValuesOneAfterAnother) {

@@ -8,13 +8,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Url Parsed(std::string_view text) {
+Url ParsedUrl(std::string_view text) {
   Result<Url> url = Url::Parse(text);
   EXPECT_TRUE(url) << text;
   return url.value_or(Url{});
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string UrlError(std::string_view text) {
   const Result<Url> url = Url::Parse(text);
   if (url) return "accepted";
   EXPECT_EQ(url.error().blame, Blame::kCaller);
@@ -22,7 +22,7 @@ std::string ErrorOf(std::string_view text) {
 }
 
 TEST(Url, HasItsParts) {
-  const Url url = Parsed("http://Worker-1.Example:8000/base/v2/");
+  const Url url = ParsedUrl("http://Worker-1.Example:8000/base/v2/");
   EXPECT_EQ(url.scheme, "http");
   EXPECT_EQ(url.host, "worker-1.example");
   EXPECT_EQ(url.port, 8000);
@@ -31,31 +31,31 @@ TEST(Url, HasItsParts) {
 }
 
 TEST(Url, KnowsDefaultPorts) {
-  EXPECT_EQ(Parsed("http://a").port, 80);
-  EXPECT_EQ(Parsed("HTTPS://a/").port, 443);
-  EXPECT_TRUE(Parsed("https://a").tls());
+  EXPECT_EQ(ParsedUrl("http://a").port, 80);
+  EXPECT_EQ(ParsedUrl("HTTPS://a/").port, 443);
+  EXPECT_TRUE(ParsedUrl("https://a").tls());
 }
 
 TEST(Url, TakesIpv6InBrackets) {
-  const Url url = Parsed("http://[0:0::0001]:9000");
+  const Url url = ParsedUrl("http://[0:0::0001]:9000");
   EXPECT_EQ(url.host, "::1");
   EXPECT_EQ(url.HostHeader(), "[::1]:9000");
   EXPECT_EQ(url.ToString(), "http://[::1]:9000");
 }
 
 TEST(Url, LeavesDefaultPortsOutOfTheHostHeader) {
-  EXPECT_EQ(Parsed("http://a:80").HostHeader(), "a");
-  EXPECT_EQ(Parsed("https://a").HostHeader(), "a");
-  EXPECT_EQ(Parsed("https://a:80").HostHeader(), "a:80");
+  EXPECT_EQ(ParsedUrl("http://a:80").HostHeader(), "a");
+  EXPECT_EQ(ParsedUrl("https://a").HostHeader(), "a");
+  EXPECT_EQ(ParsedUrl("https://a:80").HostHeader(), "a:80");
 }
 
 TEST(Url, HasOneSpelling) {
   for (const std::string_view text : {"http://a", "HTTP://A/", "http://a:80", "http://a:080//"}) {
-    EXPECT_EQ(Parsed(text).ToString(), "http://a:80") << text;
-    EXPECT_EQ(Parsed(text), Parsed("http://a")) << text;
+    EXPECT_EQ(ParsedUrl(text).ToString(), "http://a:80") << text;
+    EXPECT_EQ(ParsedUrl(text), ParsedUrl("http://a")) << text;
   }
-  EXPECT_EQ(Parsed("https://a/b").ToString(), "https://a:443/b");
-  EXPECT_EQ(Parsed(Parsed("http://[::1]/x").ToString()), Parsed("http://[::1]/x"));
+  EXPECT_EQ(ParsedUrl("https://a/b").ToString(), "https://a:443/b");
+  EXPECT_EQ(ParsedUrl(ParsedUrl("http://[::1]/x").ToString()), ParsedUrl("http://[::1]/x"));
 }
 
 TEST(Url, RefusesWhatIsNoWorker) {
@@ -86,21 +86,21 @@ TEST(Url, RefusesWhatIsNoWorker) {
                                       "http://a,b",
                                       "http://a%20b",
                                       "http://[]"}) {
-    const std::string error = ErrorOf(text);
+    const std::string error = UrlError(text);
     EXPECT_THAT(error, HasSubstr("a URL looks like http://host:port/base")) << text;
   }
 }
 
 TEST(Url, SaysWhatIsWrongWithWhichText) {
-  EXPECT_THAT(ErrorOf("http://a:99999"), HasSubstr("\"http://a:99999\": the port"));
-  EXPECT_THAT(ErrorOf("http://a?b"), HasSubstr("query"));
-  EXPECT_THAT(ErrorOf("http://a#b"), HasSubstr("fragment"));
+  EXPECT_THAT(UrlError("http://a:99999"), HasSubstr("\"http://a:99999\": the port"));
+  EXPECT_THAT(UrlError("http://a?b"), HasSubstr("query"));
+  EXPECT_THAT(UrlError("http://a#b"), HasSubstr("fragment"));
 }
 
 TEST(Url, KeepsPasswordsOutOfErrors) {
   for (const std::string_view text :
        {"http://user:secret@a:8000", "user:secret@a", "http://user:secret@a b"}) {
-    EXPECT_THAT(ErrorOf(text), Not(HasSubstr("secret"))) << text;
+    EXPECT_THAT(UrlError(text), Not(HasSubstr("secret"))) << text;
   }
 }
 

@@ -18,6 +18,9 @@
 
 namespace fathom {
 
+inline constexpr std::string_view kChatPath = "/v1/chat/completions";
+inline constexpr std::string_view kTextPath = "/v1/completions";
+
 // A mock on a free port, and for each call a client with its own loop.
 class MockServerTest : public testing::Test {
  protected:

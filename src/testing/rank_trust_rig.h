@@ -5,16 +5,15 @@
 #include <vector>
 
 #include "router/fleet/rank_trust.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
-
-constexpr TimePoint kRigBegin{std::chrono::seconds(1000)};
 
 // A trusted rank that is checked as often as in a running router.
 struct Rig {
   RankTrust trust;
-  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kRigBegin}};
-  TimePoint now = kRigBegin;
+  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kTestBegin}};
+  TimePoint now = kTestBegin;
   Judgement judgement;
 
   Rig() { Look(); }

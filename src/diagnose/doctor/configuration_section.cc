@@ -35,7 +35,7 @@ Table SizeTable(const std::vector<SizeSighting>& sizes) {
   return table;
 }
 
-std::string Parallelism(const EngineSettings& settings) {
+std::string ParallelismText(const EngineSettings& settings) {
   return fmt::format("{}/{}/{}", settings.tensor_parallel, settings.pipeline_parallel,
                      settings.data_parallel);
 }
@@ -46,13 +46,13 @@ Cell OnOff(std::optional<bool> value) {
 }
 
 template <class T>
-Cell Shown(const Setting<T>& setting) {
+Cell ShownSetting(const Setting<T>& setting) {
   if (!setting.value) return Faint("?");
   std::string text = fmt::format("{}", *setting.value);
   return setting.written ? Plain(std::move(text)) : Faint(text + " (default)");
 }
 
-Cell AsWritten(const Setting<std::string>& setting) {
+Cell SettingCell(const Setting<std::string>& setting) {
   return setting.value ? Plain(*setting.value) : Faint("not set");
 }
 
@@ -80,8 +80,8 @@ Table EngineTable(const Deployment& deployment) {
                           : settings.publisher.replay_endpoint.value
                               ? Cell{*settings.publisher.replay_endpoint.value, Tone::kGood}
                               : Cell{"none", Tone::kDoubtful},
-                          Shown(settings.memory_fraction), Shown(settings.max_sequences),
-                          Plain(Parallelism(settings))});
+                          ShownSetting(settings.memory_fraction),
+                          ShownSetting(settings.max_sequences), Plain(ParallelismText(settings))});
   }
   return table;
 }
@@ -151,11 +151,11 @@ Table RouterTable(const Deployment& deployment) {
     if (RoleName(program.role).empty()) continue;
     const RouterSettings settings = RouterSettingsOf(program);
     table.rows.push_back(
-        {Plain(program.name), Plain(std::string(RoleName(program.role))), Shown(settings.mode),
-         OnOff(settings.kv_events.value),
-         settings.block_size.value ? Shown(settings.block_size) : Faint("asks the engines"),
-         AsWritten(settings.ttl), AsWritten(settings.max_tree_size),
-         AsWritten(settings.prune_ratio), AsWritten(settings.poll_interval)});
+        {Plain(program.name), Plain(std::string(RoleName(program.role))),
+         ShownSetting(settings.mode), OnOff(settings.kv_events.value),
+         settings.block_size.value ? ShownSetting(settings.block_size) : Faint("asks the engines"),
+         SettingCell(settings.ttl), SettingCell(settings.max_tree_size),
+         SettingCell(settings.prune_ratio), SettingCell(settings.poll_interval)});
   }
   return table;
 }

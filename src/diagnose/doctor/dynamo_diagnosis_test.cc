@@ -8,7 +8,7 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-std::vector<Finding> FindingsOf(const DynamoLook& look) {
+std::vector<Finding> DynamoFindings(const DynamoLook& look) {
   FindingBook book;
   DiagnoseDynamo(look, book);
   return book.Take();
@@ -25,7 +25,7 @@ DynamoLook WithoutHits() {
 TEST(DynamoDiagnosis, BlamesTheTrafficAsWellWhereEventsAreApplied) {
   DynamoLook look = WithoutHits();
   look.events_by_status["ok"] = 1000;
-  const auto findings = FindingsOf(look);
+  const auto findings = DynamoFindings(look);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kIndexEmpty);
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
@@ -35,7 +35,7 @@ TEST(DynamoDiagnosis, BlamesTheTrafficAsWellWhereEventsAreApplied) {
 TEST(DynamoDiagnosis, CallsAnIndexEmptyWhoseEventsAreNotApplied) {
   DynamoLook look = WithoutHits();
   look.events_by_status["parent_block_not_found"] = 1000;
-  const auto findings = FindingsOf(look);
+  const auto findings = DynamoFindings(look);
   ASSERT_THAT(findings, SizeIs(2));
   EXPECT_EQ(findings[0].id, FindingId::kIndexEmpty);
   EXPECT_EQ(findings[0].severity, Severity::kError);

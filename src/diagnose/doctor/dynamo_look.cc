@@ -7,9 +7,9 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kKeyOption = "--api-key";
+constexpr std::string_view kDynamoKeyOption = "--api-key";
 
-std::string IdOf(const Json& instance) {
+std::string InstanceId(const Json& instance) {
   const Json& id = MemberOf(instance, "instance_id");
   if (const auto number = id.unsigned_integer()) return std::to_string(*number);
   return TextOf(instance, "instance_id");
@@ -70,7 +70,7 @@ void ReadDynamoHealth(int status, std::string_view page, DynamoLook& look) {
     if (look.instances.size() == DynamoLook::kMaxInstances) break;
     look.instances.push_back({.component = TextOf(instance, "component"),
                               .endpoint = TextOf(instance, "endpoint"),
-                              .id = IdOf(instance)});
+                              .id = InstanceId(instance)});
   }
 }
 
@@ -107,7 +107,7 @@ Task<DynamoLook> LookAtDynamo(ReadOnlyClient& client) {
   auto asking_health = client.Get("/health");
   const auto health = co_await asking_health;
   if (!health) {
-    look.problem = WhyNot(health, kKeyOption);
+    look.problem = WhyNot(health, kDynamoKeyOption);
     co_return std::move(look);
   }
   look.reached = true;
@@ -118,7 +118,7 @@ Task<DynamoLook> LookAtDynamo(ReadOnlyClient& client) {
     ReadDynamoMetrics(MetricsPage(std::move(metrics->body)), look);
   }
   if (!look.has_metrics) {
-    const std::string why = WhyNot(metrics, kKeyOption);
+    const std::string why = WhyNot(metrics, kDynamoKeyOption);
     look.problem = "/metrics " + (why.empty() ? "has no Dynamo metrics" : why);
   }
   co_return std::move(look);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
 
-const char* NameOf(const std::string& path) { return path == "-" ? "<stdin>" : path.c_str(); }
+const char* InputName(const std::string& path) { return path == "-" ? "<stdin>" : path.c_str(); }
 
 std::string PathOf(const std::string& path) { return path == "-" ? "/dev/stdin" : path; }
 
@@ -80,7 +80,7 @@ class Examiner {
 
   void ReadGpus() {
     for (const std::string& path : plan_.gpu_pages) {
-      const std::string what = fmt::format("GPUs {}", NameOf(path));
+      const std::string what = fmt::format("GPUs {}", InputName(path));
       const auto text = ReadFile(PathOf(path));
       if (!text) {
         Note(what, false, text.error().what);
@@ -110,12 +110,12 @@ class Examiner {
       LogDigest digest;
       const auto read = ReadPieces(path, [&](std::string_view piece) { digest.Feed(piece); });
       digest.End();
-      const std::string what = fmt::format("log {}", NameOf(path));
+      const std::string what = fmt::format("log {}", InputName(path));
       if (!read) {
         Note(what, false, read.error().what);
         continue;
       }
-      TakeLog(NameOf(path), what, digest);
+      TakeLog(InputName(path), what, digest);
     }
   }
 
@@ -135,12 +135,12 @@ class Examiner {
 
   void ReadManifests() {
     for (const std::string& path : plan_.manifests) {
-      const std::string what = fmt::format("manifest {}", NameOf(path));
+      const std::string what = fmt::format("manifest {}", InputName(path));
       auto text = ReadFile(PathOf(path));
       if (!text) {
         Note(what, false, text.error().what);
       } else {
-        done_.seen.files.push_back({NameOf(path), *std::move(text)});
+        done_.seen.files.push_back({InputName(path), *std::move(text)});
       }
     }
     NameForPatch(done_.seen.files);

@@ -31,23 +31,23 @@ CaseFile Llama70OnH100(double requests_per_second) {
   return seen;
 }
 
-std::vector<Finding> FindingsOf(const CaseFile& seen) {
+std::vector<Finding> MemoryFindings(const CaseFile& seen) {
   FindingBook book;
   DiagnoseMemory(seen, MemoryCasesOf(seen), book);
   return book.Take();
 }
 
 TEST(MemoryDiagnosis, SaysNothingWhereCachedBlocksOutliveTheTimeBetweenTurns) {
-  EXPECT_THAT(FindingsOf(Llama70OnH100(0.5)), IsEmpty());
+  EXPECT_THAT(MemoryFindings(Llama70OnH100(0.5)), IsEmpty());
 }
 
 TEST(MemoryDiagnosis, DoesNotWarnOfSettingsThatNoLoadUses) {
   CaseFile seen = Llama70OnH100(0.5);
   seen.stated.max_sequences = 1024;
   EXPECT_GT(*MemoryCasesOf(seen)[0].demand->in_time, 0.9);
-  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  EXPECT_THAT(MemoryFindings(seen), IsEmpty());
   seen.stated.request_rate = 0;  // then the settings are all that is known
-  EXPECT_EQ(FindingsOf(seen)[0].id, FindingId::kMemoryPressure);
+  EXPECT_EQ(MemoryFindings(seen)[0].id, FindingId::kMemoryPressure);
 }
 
 TEST(MemoryDiagnosis, CountsWithTheMemoryThatWasMeasured) {
@@ -64,7 +64,7 @@ TEST(MemoryDiagnosis, FindsBlocksThatDieBeforeTheNextTurnAndRanksWhatWouldHelp) 
   // 470,000 tokens or so, 10 x 8,250 of them held; 5 x 8,500 new ones a second.
   EXPECT_NEAR(static_cast<double>(cases[0].capacity->tokens), 470'800, 4'708);
   EXPECT_DOUBLE_EQ(cases[0].demand->active_tokens, 82'500);
-  const auto findings = FindingsOf(seen);
+  const auto findings = MemoryFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kMemoryPressure);
   EXPECT_THAT(findings[0].message, HasSubstr("the next turn comes after 30 s"));
@@ -79,7 +79,7 @@ TEST(MemoryDiagnosis, FindsBlocksThatDieBeforeTheNextTurnAndRanksWhatWouldHelp) 
 TEST(MemoryDiagnosis, FindsAModelThatDoesNotFit) {
   CaseFile seen = Llama70OnH100(1);
   seen.stated.tensor_parallel = 1;
-  const auto findings = FindingsOf(seen);
+  const auto findings = MemoryFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kModelDoesNotFit);
 }
@@ -99,7 +99,7 @@ TEST(MemoryDiagnosis, SpreadsExpertsOverDataParallelRanksAndSaysThatItAssumesSo)
 TEST(MemoryDiagnosis, FindsRunningRequestsThatNeedMoreThanThereIs) {
   CaseFile seen = Llama70OnH100(1);
   seen.stated.concurrency = 100;
-  const auto findings = FindingsOf(seen);
+  const auto findings = MemoryFindings(seen);
   EXPECT_THAT(findings[0].message, HasSubstr("Running requests alone need 825,000 tokens"));
 }
 
@@ -113,7 +113,7 @@ TEST(MemoryDiagnosis, NamesWhatIsMissingInsteadOfGuessing) {
   EXPECT_THAT(cases[0].missing, Contains(HasSubstr("--gpu NAME")));
   EXPECT_THAT(cases[0].missing, Contains(HasSubstr("--concurrency")));
   EXPECT_THAT(cases[0].missing, Contains(HasSubstr("--request-rate")));
-  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  EXPECT_THAT(MemoryFindings(seen), IsEmpty());
 }
 
 TEST(MemoryDiagnosis, FindsMemoryThatLiesIdleOnAGpuThatRunsAnEngine) {
@@ -121,7 +121,7 @@ TEST(MemoryDiagnosis, FindsMemoryThatLiesIdleOnAGpuThatRunsAnEngine) {
   seen.gpus = {{.gpu = "0", .name = "NVIDIA H100", .total = 80ull << 30, .used = 50ull << 30},
                {.gpu = "1", .name = "NVIDIA H100", .total = 80ull << 30, .used = 74ull << 30},
                {.gpu = "2", .name = "NVIDIA H100", .total = 80ull << 30, .used = 1ull << 30}};
-  const auto findings = FindingsOf(seen);
+  const auto findings = MemoryFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kMemoryFractionLow);
   EXPECT_EQ(findings[0].subject, "GPU 0 ");

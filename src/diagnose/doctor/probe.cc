@@ -26,7 +26,7 @@ struct Message {
 };
 
 // Turns of one kind, while they are counted.
-struct Tally {
+struct TurnTally {
   LatencyHistogram times;
   ProbeTimes sums;
 
@@ -34,7 +34,7 @@ struct Tally {
   ProbeTimes Times() const;
 };
 
-void Tally::Take(const ProbeTurn& turn) {
+void TurnTally::Take(const ProbeTurn& turn) {
   times.Record(turn.first_token - turn.asked);
   ++sums.turns;
   sums.prompt_tokens += turn.prompt_tokens;
@@ -44,7 +44,7 @@ void Tally::Take(const ProbeTurn& turn) {
   sums.announced_tokens += turn.announced.value_or(0);
 }
 
-ProbeTimes Tally::Times() const {
+ProbeTimes TurnTally::Times() const {
   ProbeTimes out = sums;
   out.median = times.Percentile(50);
   out.p90 = times.Percentile(90);
@@ -68,8 +68,8 @@ class Probe {
   struct Level {
     ProbeLevel seen;
     size_t left = 0;  // conversations that nobody has begun
-    Tally first_turns;
-    Tally follow_ups;
+    TurnTally first_turns;
+    TurnTally follow_ups;
   };
 
   Task<Result<void>> ChooseModel();

@@ -8,7 +8,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kKeyOption = "--admin-key";
+constexpr std::string_view kAdminKeyOption = "--admin-key";
 constexpr size_t kMaxModels = 256;
 constexpr size_t kMaxMismatches = 256;
 constexpr size_t kMaxDecisions = 1000;
@@ -177,7 +177,7 @@ void RenameFormerCauses(MetricsPage::ByLabel& wasted) {
   wasted.erase(former);
 }
 
-MetricsPage::ByLabel Since(MetricsPage::ByLabel now, const MetricsPage::ByLabel& earlier) {
+MetricsPage::ByLabel CountsSince(MetricsPage::ByLabel now, const MetricsPage::ByLabel& earlier) {
   for (auto& [label, value] : now) {
     const auto before = earlier.find(label);
     if (before != earlier.end()) value = std::max(0.0, value - before->second);
@@ -214,10 +214,10 @@ RouterCounters RouterCounters::Since(const RouterCounters& earlier) const {
   since.predicted_tokens -= earlier.predicted_tokens;
   since.actual_tokens -= earlier.actual_tokens;
   since.requests -= earlier.requests;
-  since.wasted = fathom::Since(wasted, earlier.wasted);
-  since.decisions = fathom::Since(decisions, earlier.decisions);
-  since.tokenize_failures = fathom::Since(tokenize_failures, earlier.tokenize_failures);
-  since.unread = fathom::Since(unread, earlier.unread);
+  since.wasted = CountsSince(wasted, earlier.wasted);
+  since.decisions = CountsSince(decisions, earlier.decisions);
+  since.tokenize_failures = CountsSince(tokenize_failures, earlier.tokenize_failures);
+  since.unread = CountsSince(unread, earlier.unread);
   since.first_token = first_token.Since(earlier.first_token);
   since.event_lag = event_lag.Since(earlier.event_lag);
   for (SizeMismatch& mismatch : since.mismatches) {
@@ -324,7 +324,7 @@ Task<RouterLook> LookAtRouter(ReadOnlyClient& client) {
   const auto health = co_await asking_health;
   // A fleet that is down answers 503, with the same page.
   if (!health || (health->status != 200 && health->status != 503)) {
-    look.problem = WhyNot(health, kKeyOption);
+    look.problem = WhyNot(health, kAdminKeyOption);
     co_return std::move(look);
   }
   look.reached = ReadRouterHealth(health->body, look);

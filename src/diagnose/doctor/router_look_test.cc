@@ -68,14 +68,14 @@ PageServer::Pages RouterPages() {
           {"GET /debug/decisions", {200, std::string(kDecisions)}}};
 }
 
-RouterLook LookAt(PageServer& server, std::string key = "") {
+RouterLook RouterLookAt(PageServer& server, std::string key = "") {
   const LiveTargets targets{.router_url = server.url(), .admin_key = std::move(key)};
   return *LookLive(targets).router;
 }
 
 TEST(RouterLook, ReadsAllPages) {
   PageServer server(RouterPages());
-  const RouterLook look = LookAt(server, "secret");
+  const RouterLook look = RouterLookAt(server, "secret");
   EXPECT_EQ(server.authorization(), "Bearer secret");
   EXPECT_TRUE(look.reached);
   EXPECT_EQ(look.problem, "");
@@ -158,7 +158,7 @@ TEST(RouterLook, SaysThatTheAdminKeyIsNeeded) {
       R"({"status":"ok","version":"0.1.0","workers_ready":2,"workers_total":2})";
   pages["GET /debug/index"] = {401, "{}"};
   PageServer server(pages);
-  const RouterLook look = LookAt(server);
+  const RouterLook look = RouterLookAt(server);
   EXPECT_TRUE(look.reached);
   EXPECT_TRUE(look.wants_admin_key);
   EXPECT_THAT(look.problem, HasSubstr("--admin-key"));
@@ -168,7 +168,7 @@ TEST(RouterLook, SaysThatTheAdminKeyIsNeeded) {
 TEST(RouterLook, KnowsWhatIsNoFathom) {
   for (const char* body : {"", "{}", "ok", "[]", R"({"status":"healthy","instances":[]})"}) {
     PageServer server({{"GET /health", {200, body}}});
-    const RouterLook look = LookAt(server);
+    const RouterLook look = RouterLookAt(server);
     EXPECT_FALSE(look.reached) << body;
     EXPECT_THAT(look.problem, HasSubstr("not Fathom"));
     EXPECT_THAT(server.asked(), ElementsAre("GET /health"));

@@ -206,7 +206,7 @@ bool MayMeet(const SizeSighting& a, const SizeSighting& b) {
   return a.group.empty() || b.group.empty() || a.live != b.live || a.group == b.group;
 }
 
-std::string Sentence(const SizeSighting& s) {
+std::string SightingSentence(const SizeSighting& s) {
   return fmt::format("{} {}: {} tokens per block, from {} ({})",
                      s.side == Side::kRouter ? "router" : "engine", s.who, s.size, s.how, s.where);
 }
@@ -219,7 +219,7 @@ Finding Mismatch(const SizeSighting& router, const SizeSighting& engine, bool di
   finding.why =
       "Blocks of different sizes have different keys: no block that the engine caches is ever "
       "found, while every request succeeds";
-  finding.evidence = {Sentence(router), Sentence(engine)};
+  finding.evidence = {SightingSentence(router), SightingSentence(engine)};
   finding.gain = 1;
   finding.gain_basis = "no block that such a worker caches can be found";
   finding.fixes = RemediesFor(FindingId::kBlockSizeMismatch,
@@ -239,7 +239,7 @@ Finding Conflict(const SizeSighting& one, const SizeSighting& other) {
   finding.why =
       "One router cannot look up both sizes with one key; a router that does not report this finds "
       "only part of the fleet's blocks";
-  finding.evidence = {Sentence(one), Sentence(other)};
+  finding.evidence = {SightingSentence(one), SightingSentence(other)};
   finding.gain = 0.5;
   finding.fixes = RemediesFor(FindingId::kBlockSizeConflict, {.engine = other.engine});
   return finding;

@@ -27,7 +27,7 @@ DynamoLook DynamoWith(std::string model, double size) {
   return dynamo;
 }
 
-std::vector<Finding> FindingsOf(const CaseFile& seen) {
+std::vector<Finding> SizeFindings(const CaseFile& seen) {
   FindingBook book;
   DiagnoseSizes(SightingsOf(seen), book);
   return book.Take();
@@ -37,7 +37,7 @@ TEST(SizeSightings, FindAMismatchBetweenTwoRunningServers) {
   CaseFile seen;
   seen.live.dynamo = DynamoWith("llama", 16);
   seen.live.workers = {WorkerWith("http://a:1", 32), WorkerWith("http://b:1", 32)};
-  const auto findings = FindingsOf(seen);
+  const auto findings = SizeFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kBlockSizeMismatch);
   EXPECT_EQ(findings[0].subject, "http://a:1, http://b:1");
@@ -49,7 +49,7 @@ TEST(SizeSightings, FindAMismatchBetweenTwoRunningServers) {
 TEST(SizeSightings, FindAConflictBetweenWorkersOfOneModel) {
   CaseFile seen;
   seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
-  const auto findings = FindingsOf(seen);
+  const auto findings = SizeFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kBlockSizeConflict);
 }
@@ -78,9 +78,9 @@ TEST(SizeSightings, AllowARouterThatServesSizesSideBySide) {
   CaseFile seen;
   seen.live.router = FathomWith({Routed(1, "http://a:1", 16), Routed(2, "http://b:1", 32)});
   seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
-  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  EXPECT_THAT(SizeFindings(seen), IsEmpty());
   seen.live.router->workers[1].state = "excluded";
-  EXPECT_THAT(FindingsOf(seen), SizeIs(1)) << "then it does not";
+  EXPECT_THAT(SizeFindings(seen), SizeIs(1)) << "then it does not";
 }
 
 TEST(SizeSightings, TakeNoSettingFromARouterThatHasNone) {
@@ -92,7 +92,7 @@ TEST(SizeSightings, TakeNoSettingFromARouterThatHasNone) {
   seen.live.router->counters.mismatches = {
       {.worker = "1", .configured = 16, .reported = 16, .events = 0},
       {.worker = "2", .configured = 16, .reported = 32, .events = 1}};
-  const auto findings = FindingsOf(seen);
+  const auto findings = SizeFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kBlockSizeConflict);
   for (const Fix& fix : findings[0].fixes) {
@@ -107,7 +107,7 @@ TEST(SizeSightings, AdviseNothingThatBreaksAnotherWorker) {
   seen.live.router = FathomWith({Routed(1, "http://a:1", 16), odd});
   seen.live.router->counters.mismatches = {
       {.worker = "2", .configured = 16, .reported = 32, .events = 9}};
-  for (const Finding& finding : FindingsOf(seen)) {
+  for (const Finding& finding : SizeFindings(seen)) {
     if (finding.id != FindingId::kBlockSizeMismatch) continue;
     EXPECT_THAT(finding.fixes[0].what,
                 HasSubstr("Set the engine's block size to the router's: 16"));
@@ -121,7 +121,7 @@ TEST(SizeSightings, AllowModelsTheirOwnSizes) {
   CaseFile seen;
   seen.live.workers = {WorkerWith("http://a:1", 16), WorkerWith("http://b:1", 32)};
   seen.live.workers[1].look.models[0].id = "qwen";
-  EXPECT_THAT(FindingsOf(seen), IsEmpty());
+  EXPECT_THAT(SizeFindings(seen), IsEmpty());
 }
 
 TEST(SizeSightings, HoldTheEventsAgainstTheSettingOfARunningFathom) {
@@ -140,7 +140,7 @@ TEST(SizeSightings, HoldTheEventsAgainstTheSettingOfARunningFathom) {
   stream.block_sizes = {32};
   worker.streams = {stream};
   seen.live.workers = {worker};
-  const auto findings = FindingsOf(seen);
+  const auto findings = SizeFindings(seen);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kBlockSizeMismatch);
   EXPECT_THAT(findings[0].fixes[0].what, HasSubstr("Remove the block size from the router"));

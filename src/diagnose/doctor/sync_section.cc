@@ -15,7 +15,7 @@ Cell Count(uint64_t n, Tone tone = Tone::kPlain) {
   return {Thousands(static_cast<double>(n)), n == 0 ? Tone::kFaint : tone};
 }
 
-Tone ToneOf(std::string_view trust) {
+Tone TrustTone(std::string_view trust) {
   if (trust == "trusted") return Tone::kGood;
   if (trust == "doubted" || trust == "excluded") return Tone::kBad;
   return Tone::kDoubtful;
@@ -29,7 +29,7 @@ Table TrustTable(const RouterLook& router) {
     for (const RoutedRank& rank : worker.ranks) {
       table.rows.push_back({Plain(worker.url),
                             Plain(std::to_string(rank.rank)),
-                            {rank.trust, ToneOf(rank.trust)},
+                            {rank.trust, TrustTone(rank.trust)},
                             Plain(rank.cause),
                             Count(rank.blocks),
                             rank.last_event_age

@@ -8,7 +8,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kKeyOption = "--worker-api-key";
+constexpr std::string_view kWorkerKeyOption = "--worker-api-key";
 constexpr uint32_t kMostGuessed = 64;  // ranks
 
 bool ListsNothing(std::string_view page) {
@@ -81,14 +81,14 @@ Task<bool> Visit::Models() {
   auto asking = client_.Get("/v1/models");
   const auto answer = co_await asking;
   if (!answer) {
-    look_.problem = WhyNot(answer, kKeyOption);
+    look_.problem = WhyNot(answer, kWorkerKeyOption);
     co_return false;
   }
   look_.reached = true;
   if (answer->status == 200) {
     ReadModels(answer->body);
   } else {
-    look_.unseen.push_back("its models: /v1/models " + WhyNot(answer, kKeyOption));
+    look_.unseen.push_back("its models: /v1/models " + WhyNot(answer, kWorkerKeyOption));
   }
   co_return true;
 }
@@ -187,7 +187,7 @@ Task<void> Visit::Metrics() {
   auto answer = co_await asking;
   if (answer && answer->status == 200) TakeMetrics(std::move(answer->body));
   if (!look_.has_metrics) {
-    const std::string why = WhyNot(answer, kKeyOption);
+    const std::string why = WhyNot(answer, kWorkerKeyOption);
     look_.unseen.push_back(
         fmt::format("its metrics: {} {}", path, why.empty() ? "has no engine metrics" : why));
   }

@@ -46,14 +46,14 @@ const std::string kSglangInfo =
     R"("max_running_requests":64,"disable_radix_cache":true,"mem_fraction_static":0.85,)"
     R"("kv_cache_dtype":"fp8_e5m2","kv_events_config":null,"kv_events":null,"version":"0.5.23"})";
 
-WorkerLook LookAt(PageServer& server, bool drain = false) {
+WorkerLook WorkerLookAt(PageServer& server, bool drain = false) {
   const LiveTargets targets{.worker_urls = {server.url()}, .drain = drain};
   return LookLive(targets).workers.at(0).look;
 }
 
 TEST(WorkerLook, ReadsVllm) {
   PageServer server(VllmPages());
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_TRUE(look.reached);
   EXPECT_EQ(look.report.engine, EngineKind::kVllm);
   EXPECT_EQ(look.version, "0.32.0");
@@ -77,7 +77,7 @@ TEST(WorkerLook, SaysThatThePublisherIsOff) {
   pages["GET /kv_event_sources"].body =
       R"({"0":{"enable_kv_cache_events":false,"publisher":"null","endpoint":"tcp://*:5557"}})";
   PageServer server(pages);
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_EQ(look.events.how, How::kOff);
   EXPECT_THAT(look.events.problem, HasSubstr("KV events are off"));
 }
@@ -86,7 +86,7 @@ TEST(WorkerLook, TakesAnEmptyListOfSourcesForAPublisherThatIsOff) {
   auto pages = VllmPages();
   pages["GET /kv_event_sources"].body = " {} ";
   PageServer server(pages);
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_EQ(look.report.engine, EngineKind::kVllm);
   EXPECT_EQ(look.events.how, How::kOff);
   EXPECT_TRUE(look.events.unlisted);
@@ -97,7 +97,7 @@ TEST(WorkerLook, GuessesThePortOfAnOlderVllm) {
   auto pages = VllmPages();
   pages.erase("GET /kv_event_sources");
   PageServer server(pages);
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_EQ(look.report.engine, EngineKind::kVllm);
   EXPECT_EQ(look.report.block_size, 16u);
   EXPECT_EQ(look.events.how, How::kGuessed);
@@ -112,7 +112,7 @@ TEST(WorkerLook, ReadsSglangAndLeavesItsHealthAlone) {
        {"GET /health", {200, ""}},
        {"GET /v1/loads",
         {200, R"({"loads":[{"dp_rank":0,"num_running_reqs":3,"token_usage":0.5}]})"}}});
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_EQ(look.report.engine, EngineKind::kSglang);
   EXPECT_EQ(look.version, "0.5.23");
   EXPECT_EQ(look.report.block_size, 32u);
@@ -164,7 +164,7 @@ TEST(WorkerLook, PollsTensorRtWhereThatIsAllowed) {
 // It may be TensorRT-LLM behind something that hides it.
 TEST(WorkerLook, AsksAnEngineThatItDoesNotKnowForNoMetrics) {
   PageServer server({{"GET /v1/models", {200, Models("somebody")}}, {"GET /metrics", {200, "[]"}}});
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_TRUE(look.reached);
   EXPECT_EQ(look.report.engine, EngineKind::kUnknown);
   EXPECT_EQ(look.events.how, How::kUnknown);
@@ -176,7 +176,7 @@ TEST(WorkerLook, TellsAKeyThatIsMissing) {
   auto pages = VllmPages();
   pages["GET /v1/models"] = {401, R"({"error":"Unauthorized"})"};
   PageServer server(pages);
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_EQ(look.report.engine, EngineKind::kVllm);
   EXPECT_THAT(look.unseen, ElementsAre(HasSubstr("--worker-api-key")));
 }
@@ -188,7 +188,7 @@ TEST(WorkerLook, MakesNothingOfGarbage) {
     pages["GET " + std::string(path)] = {200, R"({"data":[{"id":"\u001b[2J"}],"0":[[[]]]})"};
   }
   PageServer server(pages);
-  const WorkerLook look = LookAt(server);
+  const WorkerLook look = WorkerLookAt(server);
   EXPECT_TRUE(look.reached);
   EXPECT_EQ(look.report, EngineReport{});
   EXPECT_THAT(look.events.sources, IsEmpty());

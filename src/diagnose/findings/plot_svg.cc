@@ -39,7 +39,7 @@ struct Point {
   double y;
 };
 
-double WidthOf(std::string_view text) { return static_cast<double>(ColumnsOf(text)) * kLetter; }
+double DrawnWidth(std::string_view text) { return static_cast<double>(ColumnsOf(text)) * kLetter; }
 
 std::string Shortened(std::string_view text, size_t columns) {
   const std::string line = OneLine(text);
@@ -172,7 +172,7 @@ class BarDrawing {
 
   double LeftEdge() const {
     double widest = 0;
-    for (const std::string& label : labels_) widest = std::max(widest, WidthOf(label));
+    for (const std::string& label : labels_) widest = std::max(widest, DrawnWidth(label));
     return widest + 16;
   }
 
@@ -202,7 +202,7 @@ class BarDrawing {
                  "<title>{}, {}: {} {}</title></rect>",
                  kind, at.x, at.y, width, kBar, HtmlText(plot_.categories[category]),
                  HtmlText(plot_.series[series].name), number, HtmlText(plot_.y_label));
-    if (plot_.series.size() > 1 && width > WidthOf(number) + 8) {
+    if (plot_.series.size() > 1 && width > DrawnWidth(number) + 8) {
       drawing_.Add(R"(<text class="on {}" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)",
                    kind, at.x + width / 2, at.y + kBar * 0.7, number);
     }
@@ -298,7 +298,7 @@ class LineDrawing {
   double LeftEdge() const {
     double widest = 0;
     for (const double tick : y_axis_.ticks()) {
-      widest = std::max(widest, WidthOf(y_axis_.Label(tick)));
+      widest = std::max(widest, DrawnWidth(y_axis_.Label(tick)));
     }
     return widest + 14;
   }

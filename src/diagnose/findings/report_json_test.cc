@@ -10,7 +10,7 @@
 namespace fathom {
 namespace {
 
-Json Parsed(const Report& report) {
+Json ParsedReport(const Report& report) {
   auto json = Json::Parse(ReportJson(report));
   EXPECT_TRUE(json) << ReportJson(report);
   return json ? *json : Json();
@@ -23,7 +23,7 @@ TEST(ReportJson, IsOneObjectOnOneLine) {
 }
 
 TEST(ReportJson, HasFindingsByRank) {
-  const Json json = Parsed(SampleReport());
+  const Json json = ParsedReport(SampleReport());
   const Json::Array& findings = *json.Find("findings")->array();
   ASSERT_EQ(findings.size(), 3u);
   EXPECT_EQ(*findings[0].Find("id")->string(), "block-size-mismatch");
@@ -34,13 +34,13 @@ TEST(ReportJson, HasFindingsByRank) {
 TEST(ReportJson, IsHealthyWithoutFindingsAndUnseenWithoutSight) {
   Report report;
   report.looked_at = {{"worker", true, ""}, {"logs", true, ""}};
-  EXPECT_EQ(*Parsed(report).Find("status")->string(), "healthy");
+  EXPECT_EQ(*ParsedReport(report).Find("status")->string(), "healthy");
   report.looked_at[1] = {"logs", false, "no such file"};
-  EXPECT_EQ(*Parsed(report).Find("status")->string(), "unseen");
+  EXPECT_EQ(*ParsedReport(report).Find("status")->string(), "unseen");
 }
 
 TEST(ReportJson, HasTablesAndPlotsOfEverySection) {
-  const Json json = Parsed(SampleReport());
+  const Json json = ParsedReport(SampleReport());
   const Json::Array& sections = *json.Find("sections")->array();
   ASSERT_EQ(sections.size(), 3u);
   EXPECT_EQ(*sections[2].Find("part")->string(), "memory");
@@ -53,7 +53,7 @@ TEST(ReportJson, HasTablesAndPlotsOfEverySection) {
 }
 
 TEST(ReportJson, HasWhatWasLookedAtAndSent) {
-  const Json json = Parsed(SampleReport());
+  const Json json = ParsedReport(SampleReport());
   const Json& refused = json.Find("looked_at")->array()->back();
   EXPECT_EQ(*refused.Find("seen")->boolean(), false);
   EXPECT_EQ(*refused.Find("outcome")->string(), "connection refused");
@@ -64,7 +64,7 @@ TEST(ReportJson, HasWhatWasLookedAtAndSent) {
 
 TEST(ReportJson, GivesHostileTextBackAsItWas) {
   const std::string hostile = "\"}],\x1b[2J\n<script>\\";
-  const Json json = Parsed(ReportThatSays(hostile));
+  const Json json = ParsedReport(ReportThatSays(hostile));
   EXPECT_EQ(*json.Find("verdict")->string(), hostile);
   EXPECT_EQ(*(*json.Find("findings")->array())[0].Find("message")->string(), hostile);
 }
@@ -72,7 +72,7 @@ TEST(ReportJson, GivesHostileTextBackAsItWas) {
 TEST(ReportJson, WritesNullForWhatIsNoNumber) {
   Report report = SampleReport();
   report.sections[1].plots[0].series[0].y[0] = std::numeric_limits<double>::infinity();
-  const Json json = Parsed(report);
+  const Json json = ParsedReport(report);
   const Json& plot = (*(*json.Find("sections")->array())[1].Find("plots")->array())[0];
   const Json& values = *(*plot.Find("series")->array())[0].Find("y");
   EXPECT_TRUE((*values.array())[0].is_null());

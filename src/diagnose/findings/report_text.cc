@@ -14,7 +14,7 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMostForProse = 100;  // longer lines are hard to read
-constexpr size_t kNarrowest = 40;
+constexpr size_t kNarrowestReport = 40;
 constexpr size_t kIndent = 4;
 constexpr size_t kLabel = 10;
 
@@ -29,7 +29,7 @@ class TextReport {
  public:
   TextReport(const Report& report, const TextStyle& style)
       : report_(report),
-        style_{style.color, std::max(style.width, kNarrowest)},
+        style_{style.color, std::max(style.width, kNarrowestReport)},
         prose_(std::min(style_.width, kMostForProse)) {}
 
   std::string Write() && {

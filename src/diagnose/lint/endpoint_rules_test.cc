@@ -11,13 +11,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<LintFinding> FindingsOf(std::string text) {
+std::vector<LintFinding> ScriptFindings(std::string text) {
   return Lint(std::vector{SourceFile{"x.sh", std::move(text)}}).findings;
 }
 
-std::vector<std::string> IdsOf(std::string text) {
+std::vector<std::string> ScriptFindingIds(std::string text) {
   std::vector<std::string> ids;
-  for (const LintFinding& found : FindingsOf(std::move(text))) {
+  for (const LintFinding& found : ScriptFindings(std::move(text))) {
     ids.emplace_back(Name(found.finding.id));
   }
   return ids;
@@ -37,30 +37,32 @@ std::string WithoutReplay(std::string_view endpoint) {
 }
 
 TEST(EndpointRules, AreSilentAboutAnAddressThatAnotherRouterMayBind) {
-  EXPECT_THAT(IdsOf(Vllm("tcp://epp.ml.svc:5557")), IsEmpty());
-  EXPECT_THAT(IdsOf(Vllm("tcp://epp.ml.svc:5557") +
-                    "fathom serve --worker-urls http://a --kv-events-bind tcp://*:5557\n"),
-              IsEmpty());
-  EXPECT_THAT(IdsOf(Vllm("tcp://epp.ml.svc:5557") + "fathom serve --worker-urls http://a\n"),
-              ElementsAre("endpoint-connects"));
+  EXPECT_THAT(ScriptFindingIds(Vllm("tcp://epp.ml.svc:5557")), IsEmpty());
+  EXPECT_THAT(
+      ScriptFindingIds(Vllm("tcp://epp.ml.svc:5557") +
+                       "fathom serve --worker-urls http://a --kv-events-bind tcp://*:5557\n"),
+      IsEmpty());
+  EXPECT_THAT(
+      ScriptFindingIds(Vllm("tcp://epp.ml.svc:5557") + "fathom serve --worker-urls http://a\n"),
+      ElementsAre("endpoint-connects"));
 }
 
 TEST(EndpointRules, SayThatNobodyListensOnlyOfTheMachineItself) {
   for (const char* local : {"tcp://0.0.0.0:5557", "tcp://127.0.0.1:5557", "tcp://localhost:5557"}) {
-    const auto findings = FindingsOf(Vllm(local));
+    const auto findings = ScriptFindings(Vllm(local));
     ASSERT_EQ(findings.size(), 1) << local;
     EXPECT_THAT(findings[0].finding.why, HasSubstr("no process listens")) << local;
   }
 }
 
 TEST(EndpointRules, NameTheReplayThatIsMissingTogetherWithTheWrongEndpoint) {
-  EXPECT_THAT(IdsOf(WithoutReplay("tcp://0.0.0.0:5557")),
+  EXPECT_THAT(ScriptFindingIds(WithoutReplay("tcp://0.0.0.0:5557")),
               ElementsAre("endpoint-connects", "replay-missing"));
 }
 
 TEST(EndpointRules, GiveNoNumberWhereTheEventPortIsAVariable) {
   for (const char* endpoint : {"tcp://*:$EVENTS", "tcp://*:65535"}) {
-    const auto findings = FindingsOf(WithoutReplay(endpoint));
+    const auto findings = ScriptFindings(WithoutReplay(endpoint));
     ASSERT_EQ(findings.size(), 1) << endpoint;
     EXPECT_THAT(findings[0].finding.fixes[0].what,
                 HasSubstr("the event port plus the number of ranks, or more"));
@@ -69,7 +71,7 @@ TEST(EndpointRules, GiveNoNumberWhereTheEventPortIsAVariable) {
 }
 
 TEST(EndpointRules, KeepAVariableThatIsThePort) {
-  const auto findings = FindingsOf(Vllm("tcp://0.0.0.0:$EVENTS"));
+  const auto findings = ScriptFindings(Vllm("tcp://0.0.0.0:$EVENTS"));
   ASSERT_EQ(findings.size(), 1);
   EXPECT_THAT(findings[0].finding.fixes[0].what, HasSubstr("tcp://*:$EVENTS"));
   EXPECT_THAT(findings[0].edits, IsEmpty());
@@ -77,9 +79,9 @@ TEST(EndpointRules, KeepAVariableThatIsThePort) {
 
 TEST(EndpointRules, SayNothingOfSglangWhoseVersionIsNotKnown) {
   const std::string config = "{\"publisher\":\"zmq\",\"endpoint\":\"tcp://0.0.0.0:5557\"}";
-  EXPECT_THAT(IdsOf(fmt::format("python3 -m dynamo.sglang --model-path m --page-size 16 "
-                                "--kv-events-config '{}'\n",
-                                config)),
+  EXPECT_THAT(ScriptFindingIds(fmt::format("python3 -m dynamo.sglang --model-path m --page-size 16 "
+                                           "--kv-events-config '{}'\n",
+                                           config)),
               IsEmpty());
 }
 

@@ -19,23 +19,24 @@ namespace {
 std::unexpected<Error> SystemFailure() { return Fail(Blame::kCaller, "{}", std::strerror(errno)); }
 
 // A new file that is gone with this object, unless it has got its name.
-class Draft {
+class ReplacementFile {
  public:
-  static Result<Draft> Beside(const std::string& path) {
+  static Result<ReplacementFile> Beside(const std::string& path) {
     std::string name = path + ".XXXXXX";
     const int fd = ::mkostemp(name.data(), O_CLOEXEC);
     if (fd < 0) return SystemFailure();
-    return Draft(fd, std::move(name));
+    return ReplacementFile(fd, std::move(name));
   }
 
-  Draft(Draft&& other) noexcept : fd_(other.fd_), name_(std::move(other.name_)) {
+  ReplacementFile(ReplacementFile&& other) noexcept
+      : fd_(other.fd_), name_(std::move(other.name_)) {
     other.fd_ = -1;
     other.name_.clear();
   }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  Draft& operator=(Draft&&) = delete;
-  ~Draft() {
+  ReplacementFile(const ReplacementFile&) = delete;
+  ReplacementFile& operator=(const ReplacementFile&) = delete;
+  ReplacementFile& operator=(ReplacementFile&&) = delete;
+  ~ReplacementFile() {
     if (fd_ >= 0) ::close(fd_);
     if (!name_.empty()) ::unlink(name_.c_str());
   }
@@ -60,7 +61,7 @@ class Draft {
   const std::string& name() const { return name_; }
 
  private:
-  Draft(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+  ReplacementFile(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
 
   int fd_;
   std::string name_;
@@ -75,7 +76,7 @@ Result<> RewriteFile(const std::string& path, std::string_view before, std::stri
   struct stat status{};
   if (::stat(real.c_str(), &status) != 0) return SystemFailure();
   if (!S_ISREG(status.st_mode)) return Fail(Blame::kCaller, "is not a regular file");
-  TRY(Draft draft, Draft::Beside(real));
+  TRY(ReplacementFile draft, ReplacementFile::Beside(real));
   TRY_VOID(draft.Write(after, status.st_mode & 07777));
   TRY(const std::string back, ReadFile(draft.name()));
   if (back != after) return Fail(Blame::kCaller, "the written file reads back differently");

@@ -33,7 +33,7 @@ SourceFile Fixture(std::string_view folder, const std::string& name) {
   return {name, *ReadFile((Folder(folder) / name).string())};
 }
 
-LintResult LintText(std::string text, std::string name = "x.yaml") {
+LintResult LintOneText(std::string text, std::string name = "x.yaml") {
   return Lint(std::vector{SourceFile{std::move(name), std::move(text)}});
 }
 
@@ -155,12 +155,12 @@ TEST(Linter, FindsTheEnginesOfARouterInAnotherFile) {
 
 constexpr std::string_view kFrontend =
     "python3 -m dynamo.frontend --router-mode kv --kv-cache-block-size 16\n";
-constexpr std::string_view kWorker =
+constexpr std::string_view kTrtllmWorker =
     "python3 -m dynamo.trtllm --model-path m --publish-events-and-metrics\n";
 
 std::vector<std::string> IdsOfTwo(std::string first, std::string second) {
   return IdsOf(Lint(std::vector{SourceFile{std::move(first), std::string(kFrontend)},
-                                SourceFile{std::move(second), std::string(kWorker)}}));
+                                SourceFile{std::move(second), std::string(kTrtllmWorker)}}));
 }
 
 TEST(Linter, TakesARouterAndEnginesInFilesOfOneFolderForOneFleet) {
@@ -172,16 +172,16 @@ TEST(Linter, TakesARouterAndEnginesInFilesOfOneFolderForOneFleet) {
 TEST(Linter, LeavesEnginesOutsideDynamoToOtherRouters) {
   const std::string script(kFrontend);
   EXPECT_THAT(
-      IdsOf(LintText(script + "python3 -m dynamo.vllm --model m --block-size 32\n", "x.sh")),
+      IdsOf(LintOneText(script + "python3 -m dynamo.vllm --model m --block-size 32\n", "x.sh")),
       testing::Contains("block-size-mismatch"));
-  EXPECT_THAT(IdsOf(LintText(script + "vllm serve m --block-size 32\n", "x.sh")),
+  EXPECT_THAT(IdsOf(LintOneText(script + "vllm serve m --block-size 32\n", "x.sh")),
               testing::Not(testing::Contains("block-size-mismatch")));
 }
 
 // --- ports
 
 TEST(Linter, FindsEverySocketThatMeetsAnothers) {
-  const LintResult result = LintText(
+  const LintResult result = LintOneText(
       "vllm serve a --port 8001 --data-parallel-size 8 --kv-events-config "
       R"('{"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557",)"
       R"("replay_endpoint":"tcp://*:5700"}' &)"
@@ -224,19 +224,19 @@ TEST(Linter, ChecksTheOtherFilesWhereOneCannotBeRead) {
 TEST(Linter, CountsWhatIsWrongOnPurpose) {
   const std::string text = Fixture("bad", "block-size-missing.yaml").text;
   const LintResult result =
-      LintText("# fathom-lint: wrong on purpose: block-size-missing\n" + text);
+      LintOneText("# fathom-lint: wrong on purpose: block-size-missing\n" + text);
   EXPECT_TRUE(result.findings.empty());
   EXPECT_EQ(result.on_purpose, 1);
 }
 
 TEST(Linter, FindsWhatAnotherRuleSaysIsOnPurpose) {
   const std::string text = Fixture("bad", "block-size-missing.yaml").text;
-  const LintResult result = LintText("# fathom-lint: wrong on purpose: replay-missing\n" + text);
+  const LintResult result = LintOneText("# fathom-lint: wrong on purpose: replay-missing\n" + text);
   EXPECT_THAT(IdsOf(result), ElementsAre("block-size-missing"));
 }
 
 TEST(Linter, HasNotReadAFileWhoseCommentNamesNoRule) {
-  const LintResult result = LintText("# fathom-lint: wrong on purpose: no-such-rule\na: 1\n");
+  const LintResult result = LintOneText("# fathom-lint: wrong on purpose: no-such-rule\na: 1\n");
   EXPECT_EQ(result.unread.size(), 1);
 }
 
@@ -251,7 +251,7 @@ TEST(Linter, NeverMendsWhatIsWrongOnPurpose) {
 TEST(Linter, KeepsAThousandFindingsAndCountsTheOthers) {
   std::string script;
   for (int i = 0; i < 1200; ++i) script += "vllm serve x --no-enable-prefix-caching\n";
-  const LintResult result = LintText(script, "x.sh");
+  const LintResult result = LintOneText(script, "x.sh");
   EXPECT_EQ(result.findings.size(), kMaxFindings);
   EXPECT_EQ(result.left_out, 200);
 }
@@ -259,7 +259,7 @@ TEST(Linter, KeepsAThousandFindingsAndCountsTheOthers) {
 TEST(Linter, SaysThatItHasNotLookedAtEverything) {
   std::string script;
   for (int i = 0; i < 4200; ++i) script += "vllm serve x\n";
-  const LintResult result = LintText(script, "x.sh");
+  const LintResult result = LintOneText(script, "x.sh");
   ASSERT_EQ(result.unread.size(), 1);
   EXPECT_THAT(result.unread[0].problem, HasSubstr("4096"));
 }

@@ -38,12 +38,12 @@ std::vector<TextEdit> BlockSizeEdits(const Plan& plan, const PlannedEngine& engi
 }
 
 // How the router's setting is called.
-struct SettingNames {
+struct RouterSettingNames {
   std::string_view variable;
   std::string_view flag;
 };
 
-SettingNames RouterSetting(ProgramRole role) {
+RouterSettingNames RouterSetting(ProgramRole role) {
   switch (role) {
     case ProgramRole::kDynamoFrontend:
       return {"DYN_KV_CACHE_BLOCK_SIZE", "--kv-cache-block-size"};
@@ -160,7 +160,7 @@ Remedy SetBlockSize(const Plan& plan, const PlannedEngine& engine, uint32_t size
 Remedy SetBlockSize(const Plan& plan, const PlannedRouter& router, uint32_t size,
                     std::string_view comment) {
   const Program& program = *router.program;
-  const SettingNames names = RouterSetting(program.role);
+  const RouterSettingNames names = RouterSetting(program.role);
   const auto& written = router.settings.block_size.written;
   const std::string value = std::to_string(size);
   Remedy remedy = written ? Remedy{{}, Rewrite(plan, *written, value)}

@@ -8,7 +8,7 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMaxName = 200;
-constexpr uint64_t kMaxRank = 1 << 20;
+constexpr uint64_t kMaxComplaintRank = 1 << 20;
 
 bool IsComplaint(LogKind kind) {
   switch (kind) {
@@ -32,7 +32,7 @@ std::string WorkerIn(const LogLine& line) {
 std::optional<uint32_t> RankIn(const LogLine& line) {
   const auto rank = line.Number("dp_rank");
   if (!rank) return std::nullopt;
-  return static_cast<uint32_t>(std::min(*rank, kMaxRank));
+  return static_cast<uint32_t>(std::min(*rank, kMaxComplaintRank));
 }
 
 void StrikeOut(std::initializer_list<LogKind> kinds, const LogLine& line, LogFacts& facts) {

@@ -11,8 +11,8 @@ namespace fathom {
 namespace {
 
 constexpr size_t kMaxMembers = 64;
-constexpr size_t kMaxPrefix = 512;  // in front of an object
-constexpr double kLargest = 1e15;   // no count in a log is more
+constexpr size_t kMaxPrefix = 512;      // in front of an object
+constexpr double kLargestValue = 1e15;  // no count in a log is more
 constexpr uint64_t kLargestSize = 1 << 20;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -50,7 +50,7 @@ std::optional<double> ReadReal(std::string_view text) {
   double value = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value,
                                     std::chars_format::fixed);
-  if (read.ec != std::errc() || value > kLargest) return std::nullopt;
+  if (read.ec != std::errc() || value > kLargestValue) return std::nullopt;
   return value;
 }
 

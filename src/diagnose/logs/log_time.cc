@@ -11,14 +11,14 @@ namespace {
 constexpr size_t kStamp = 19;   // "2026-02-16T14:38:53"
 constexpr size_t kFront = 256;  // where a stamp is looked for
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsTimeDigit(char c) { return c >= '0' && c <= '9'; }
 
 // A number of exactly that many digits; nothing if they are no digits.
 std::optional<unsigned> Digits(std::string_view text, size_t at, size_t count) {
   if (at + count > text.size()) return std::nullopt;
   unsigned value = 0;
   for (const char c : text.substr(at, count)) {
-    if (!IsDigit(c)) return std::nullopt;
+    if (!IsTimeDigit(c)) return std::nullopt;
     value = value * 10 + static_cast<unsigned>(c - '0');
   }
   return value;
@@ -31,12 +31,12 @@ bool LooksLikeStamp(const char* at) {
 
 // Moves over ".950961" and says how many whole milliseconds that is.
 std::chrono::milliseconds TakeFraction(std::string_view text, size_t& at) {
-  if (at + 1 >= text.size() || (text[at] != '.' && text[at] != ',') || !IsDigit(text[at + 1])) {
+  if (at + 1 >= text.size() || (text[at] != '.' && text[at] != ',') || !IsTimeDigit(text[at + 1])) {
     return {};
   }
   int millis = 0;
   int weight = 100;
-  for (++at; at < text.size() && IsDigit(text[at]); ++at) {
+  for (++at; at < text.size() && IsTimeDigit(text[at]); ++at) {
     millis += (text[at] - '0') * weight;
     weight /= 10;
   }

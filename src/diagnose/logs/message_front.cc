@@ -15,13 +15,13 @@ constexpr size_t kMaxPieces = 16;
 
 constexpr std::string_view kDigits = "0123456789";
 
-bool IsNameByte(char c) {
+bool IsFrontByte(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
          c == '.' || c == ':' || c == '/' || c == '-' || c == '@';
 }
 
 bool IsName(std::string_view word) {
-  return !word.empty() && std::ranges::all_of(word, IsNameByte);
+  return !word.empty() && std::ranges::all_of(word, IsFrontByte);
 }
 
 bool IsNumber(std::string_view word) {

@@ -55,7 +55,7 @@ const YamlNode* MainContainer(const YamlNode& service) {
   return containers->items.empty() ? nullptr : containers->items.front();
 }
 
-ContainerParts PartsOf(const YamlNode& service, const YamlNode* main, const Graph& graph) {
+ContainerParts ComponentParts(const YamlNode& service, const YamlNode* main, const Graph& graph) {
   const YamlNode* envs = service.Find("envs");
   ContainerParts parts = fathom::PartsOf(main == nullptr ? service : *main);
   // A variable is added where the file has its variables already, or beside the component's type.
@@ -71,8 +71,8 @@ ContainerParts PartsOf(const YamlNode& service, const YamlNode* main, const Grap
   return parts;
 }
 
-void CollectService(std::string_view name, const FilePlace& place, const YamlNode& service,
-                    const Graph& graph, Collection& out) {
+void CollectComponent(std::string_view name, const FilePlace& place, const YamlNode& service,
+                      const Graph& graph, Collection& out) {
   if (!service.map()) return;
   const YamlNode* main = MainContainer(service);
   Draft draft;
@@ -84,7 +84,7 @@ void CollectService(std::string_view name, const FilePlace& place, const YamlNod
   program.duty = DutyOfType(service);
   program.replicas = static_cast<uint32_t>(
       std::min<uint64_t>(ParseDecimal(service.TextOf("replicas")).value_or(1), 1'000'000));
-  ContainerParts parts = PartsOf(service, main, graph);
+  ContainerParts parts = ComponentParts(service, main, graph);
   // The graph's own list is nobody's to add to.
   if (parts.environments.empty() && graph.environment != nullptr) {
     program.variables = VariablesOf(*graph.environment);
@@ -105,10 +105,10 @@ void CollectService(std::string_view name, const FilePlace& place, const YamlNod
 void CollectServices(const YamlNode& services, const Graph& graph, Collection& out) {
   for (const YamlNode::Entry& entry : services.entries) {
     if (!entry.key->scalar()) continue;
-    CollectService(entry.key->text, entry.key->place(), *entry.value, graph, out);
+    CollectComponent(entry.key->text, entry.key->place(), *entry.value, graph, out);
   }
   for (const YamlNode* item : services.items) {
-    CollectService(item->TextOf("name"), item->place(), *item, graph, out);
+    CollectComponent(item->TextOf("name"), item->place(), *item, graph, out);
   }
 }
 

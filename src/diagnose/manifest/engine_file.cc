@@ -22,10 +22,10 @@ struct Owner {
   std::span<const KnownKey> keys;
 };
 
-constexpr Identity kTrtllm = {ProgramRole::kEngine, EngineKind::kTrtllm, false};
-constexpr Identity kVllm = {ProgramRole::kEngine, EngineKind::kVllm, false};
-constexpr Identity kSglang = {ProgramRole::kEngine, EngineKind::kSglang, false};
-constexpr Identity kFathom = {ProgramRole::kFathom, EngineKind::kUnknown, false};
+constexpr Identity kTrtllmFile = {ProgramRole::kEngine, EngineKind::kTrtllm, false};
+constexpr Identity kVllmFile = {ProgramRole::kEngine, EngineKind::kVllm, false};
+constexpr Identity kSglangFile = {ProgramRole::kEngine, EngineKind::kSglang, false};
+constexpr Identity kFathomFile = {ProgramRole::kFathom, EngineKind::kUnknown, false};
 
 constexpr KnownKey kTrtllmKeys[] = {
     {"kv-cache-config", kProof},
@@ -59,13 +59,13 @@ constexpr KnownKey kFathomKeys[] = {
 };
 // The first one wins where two have the same signs.
 constexpr Owner kOwners[] = {
-    {kTrtllm, kTrtllmKeys},
-    {kSglang, kSglangKeys},
-    {kVllm, kVllmKeys},
-    {kFathom, kFathomKeys},
+    {kTrtllmFile, kTrtllmKeys},
+    {kSglangFile, kSglangKeys},
+    {kVllmFile, kVllmKeys},
+    {kFathomFile, kFathomKeys},
 };
 
-bool SameName(std::string_view key, std::string_view known) {
+bool SameKey(std::string_view key, std::string_view known) {
   return std::ranges::equal(key, known,
                             [](char a, char b) { return a == b || (a == '_' && b == '-'); });
 }
@@ -73,7 +73,7 @@ bool SameName(std::string_view key, std::string_view known) {
 int WeightOf(const Owner& owner, const std::vector<std::string_view>& keys) {
   int weight = 0;
   for (const KnownKey& known : owner.keys) {
-    if (std::ranges::any_of(keys, [&](std::string_view key) { return SameName(key, known.name); }))
+    if (std::ranges::any_of(keys, [&](std::string_view key) { return SameKey(key, known.name); }))
       weight += static_cast<int>(known.weight);
   }
   return weight;
@@ -120,7 +120,7 @@ EngineFile ReadEngineFile(const YamlNode& map) {
   return file;
 }
 
-bool IsWorkerKey(std::string_view key) { return key == "workers" || SameName(key, "worker-urls"); }
+bool IsWorkerKey(std::string_view key) { return key == "workers" || SameKey(key, "worker-urls"); }
 
 bool IsWorkerUrl(std::string_view text) {
   constexpr std::string_view kForms[] = {"http://",  "https://",    "dns+http://", "dns+https://",

@@ -74,7 +74,7 @@ constexpr EngineFlag kEngineFlags[] = {
 constexpr std::string_view kOwnImages[] = {"vllm/vllm-openai", "vllm/vllm-openai-rocm",
                                            "lmsysorg/sglang", "tensorrt-llm/release"};
 
-std::string_view BaseName(std::string_view path) {
+std::string_view FileNameOf(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == path.npos ? path : path.substr(slash + 1);
 }
@@ -107,7 +107,7 @@ const Module* ModuleNamed(std::string_view name) {
 
 // python -m MODULE, or an entry of kCommands, at `at`.
 std::optional<Launch> LaunchAt(std::span<const ShellWord> words, size_t at) {
-  const std::string_view name = BaseName(words[at].text);
+  const std::string_view name = FileNameOf(words[at].text);
   const std::string_view next = at + 1 < words.size() ? words[at + 1].text : std::string_view();
   if (words[at].text == "-m") {
     const Module* module = ModuleNamed(next);
@@ -158,7 +158,7 @@ bool IsContainerTool(std::string_view name) {
 
 Identity IdentityOfImage(std::string_view image) {
   const std::string repository = RepositoryOf(image);
-  const std::string_view name = BaseName(repository);
+  const std::string_view name = FileNameOf(repository);
   if (name == "fathom") return {kFathom, EngineKind::kUnknown, false};
   const bool companion =
       std::ranges::any_of(kCompanions, [&](std::string_view part) { return name.contains(part); });
@@ -204,7 +204,7 @@ EngineKind EngineNamed(std::string_view name) {
 
 std::optional<Launch> LaunchOf(std::span<const ShellWord> words) {
   const auto tool = std::ranges::find_if(
-      words, [](const ShellWord& word) { return IsContainerTool(BaseName(word.text)); });
+      words, [](const ShellWord& word) { return IsContainerTool(FileNameOf(word.text)); });
   const auto run = std::ranges::find(tool, words.end(), "run", &ShellWord::text);
   if (run == words.end()) return DirectLaunchOf(words);
   return ContainerLaunchOf(words, static_cast<size_t>(run - words.begin()));

@@ -21,18 +21,18 @@ std::map<std::string, std::string> TextMap(const YamlNode* node) {
 }
 
 template <class Number>
-Number NumberOf(const YamlNode* node, Number otherwise) {
+Number NumberIn(const YamlNode* node, Number otherwise) {
   if (node == nullptr || !node->scalar()) return otherwise;
   const auto number = ParseDecimal(node->text);
   return number && std::in_range<Number>(*number) ? static_cast<Number>(*number) : otherwise;
 }
 
-void AddPorts(const YamlNode& container, Program& program) {
+void AddContainerPorts(const YamlNode& container, Program& program) {
   const YamlNode* ports = container.Find("ports");
   if (ports == nullptr) return;
   for (const YamlNode* item : ports->items) {
     const YamlNode* port = item->Find("containerPort");
-    const auto number = NumberOf<uint16_t>(port, 0);
+    const auto number = NumberIn<uint16_t>(port, 0);
     if (number == 0) continue;
     program.ports.push_back({std::string(item->TextOf("name")), number, port->place()});
   }
@@ -146,7 +146,7 @@ void CollectPods(const YamlNode& node, const YamlNode* metadata, const PodOwner&
   }
 }
 
-void CollectService(const YamlNode& object, Collection& out) {
+void CollectNamedService(const YamlNode& object, Collection& out) {
   const YamlNode* spec = object.Find("spec");
   NamedService service;
   service.place = object.place();
@@ -182,8 +182,8 @@ void CollectAutoscaler(const YamlNode& object, Collection& out) {
   if (const YamlNode* metadata = object.Find("metadata")) {
     scaler.network_namespace = metadata->TextOf("namespace");
   }
-  scaler.least = NumberOf<uint32_t>(spec->Find(keda ? "minReplicaCount" : "minReplicas"), 1);
-  scaler.most = NumberOf<uint32_t>(spec->Find(keda ? "maxReplicaCount" : "maxReplicas"),
+  scaler.least = NumberIn<uint32_t>(spec->Find(keda ? "minReplicaCount" : "minReplicas"), 1);
+  scaler.most = NumberIn<uint32_t>(spec->Find(keda ? "maxReplicaCount" : "maxReplicas"),
                                    keda ? 100 : scaler.least);
   out.autoscalers.push_back(std::move(scaler));
 }
@@ -194,7 +194,7 @@ void CollectWorkload(const YamlNode& object, const std::string& graph, Collectio
   PodOwner owner;
   owner.name = fmt::format("{} {}", object.TextOf("kind"), QualifiedName(object));
   owner.graph = graph;
-  owner.replicas = NumberOf<uint32_t>(spec->Find("replicas"), 1);
+  owner.replicas = NumberIn<uint32_t>(spec->Find("replicas"), 1);
   const YamlNode* metadata = object.Find("metadata");
   owner.kind = object.TextOf("kind");
   if (metadata != nullptr) {
@@ -234,7 +234,7 @@ ContainerParts PartsOf(const YamlNode& container) {
 void AddPodSettings(const YamlNode* pod, const YamlNode& container, Draft& draft) {
   draft.program.nodes = NodesOf(pod);
   draft.program.host_network = pod != nullptr && pod->TextOf("hostNetwork") == "true";
-  AddPorts(container, draft.program);
+  AddContainerPorts(container, draft.program);
   AddMounts(pod, container, draft);
   AddEnvironmentMaps(container, draft);
 }
@@ -249,7 +249,7 @@ void CollectKubernetes(const YamlNode& object, const std::string& graph, Collect
   } else if (kind == "DynamoGraphDeployment") {
     CollectDynamoGraph(object, out);
   } else if (kind == "Service") {
-    CollectService(object, out);
+    CollectNamedService(object, out);
   } else if (kind == "HorizontalPodAutoscaler" || kind == "ScaledObject") {
     CollectAutoscaler(object, out);
   } else if (kind == "ConfigMap") {

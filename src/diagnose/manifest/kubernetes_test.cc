@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::vector<Program> ProgramsOf(std::string text) {
+std::vector<Program> ProgramsOfYaml(std::string text) {
   const SourceFile file{"a.yaml", std::move(text)};
   ReadDeployment read = ReadDeploymentFiles({&file, 1});
   EXPECT_THAT(read.unread, IsEmpty());
@@ -28,43 +28,44 @@ std::string Object(std::string_view kind, std::string_view name, std::string_vie
          "template: {spec: {containers: [{name: v, image: 'vllm/vllm-openai:v0.11.2'}]}}}\n";
 }
 
-std::vector<std::string> NamesOf(const std::string& text) {
+std::vector<std::string> ProgramNames(const std::string& text) {
   std::vector<std::string> names;
-  for (const Program& program : ProgramsOf(text)) names.push_back(program.name);
+  for (const Program& program : ProgramsOfYaml(text)) names.push_back(program.name);
   return names;
 }
 
 TEST(Kubernetes, LeavesOutWhatAnObjectThatIsHereHasMade) {
-  EXPECT_THAT(NamesOf(Object("StatefulSet", "made", "LeaderWorkerSet") +
-                      Object("LeaderWorkerSet", "written", "")),
+  EXPECT_THAT(ProgramNames(Object("StatefulSet", "made", "LeaderWorkerSet") +
+                           Object("LeaderWorkerSet", "written", "")),
               ElementsAre("LeaderWorkerSet written, container v"));
 }
 
 TEST(Kubernetes, KeepsWhatAnObjectThatIsNotHereHasMade) {
-  EXPECT_THAT(NamesOf(Object("Deployment", "made", "LLMInferenceService")),
+  EXPECT_THAT(ProgramNames(Object("Deployment", "made", "LLMInferenceService")),
               ElementsAre("Deployment made, container v"));
 }
 
 TEST(Kubernetes, LeavesOutTheCopiesThatControllersKeep) {
-  EXPECT_THAT(
-      NamesOf(Object("ReplicaSet", "copy", "Deployment") + Object("Deployment", "written", "")),
-      ElementsAre("Deployment written, container v"));
-  EXPECT_THAT(NamesOf(Object("StatefulSet", "a", "Pod")), IsEmpty());
+  EXPECT_THAT(ProgramNames(Object("ReplicaSet", "copy", "Deployment") +
+                           Object("Deployment", "written", "")),
+              ElementsAre("Deployment written, container v"));
+  EXPECT_THAT(ProgramNames(Object("StatefulSet", "a", "Pod")), IsEmpty());
 }
 
 TEST(Kubernetes, ReadsTheCopiesWhereThereIsNothingElse) {
-  EXPECT_THAT(NamesOf(Object("ReplicaSet", "a", "Deployment")),
+  EXPECT_THAT(ProgramNames(Object("ReplicaSet", "a", "Deployment")),
               ElementsAre("ReplicaSet a, container v"));
-  EXPECT_THAT(NamesOf(Object("ReplicaSet", "a", "")), ElementsAre("ReplicaSet a, container v"));
+  EXPECT_THAT(ProgramNames(Object("ReplicaSet", "a", "")),
+              ElementsAre("ReplicaSet a, container v"));
 }
 
 TEST(Kubernetes, LeavesOutWhatIsScaledToNothing) {
-  EXPECT_THAT(NamesOf(Object("Deployment", "a", "", "replicas: 0, ")), IsEmpty());
+  EXPECT_THAT(ProgramNames(Object("Deployment", "a", "", "replicas: 0, ")), IsEmpty());
 }
 
 TEST(Kubernetes, KnowsWhatDecodeWorkersAre) {
   const auto duty = [](const std::string& flags) {
-    const auto programs = ProgramsOf(
+    const auto programs = ProgramsOfYaml(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n"
         "    - {name: v, image: 'vllm/vllm-openai:v0.11.2', args: [--model=m" +
         flags + "]}\n");
@@ -79,7 +80,7 @@ TEST(Kubernetes, KnowsWhatDecodeWorkersAre) {
 }
 
 TEST(Kubernetes, KnowsWhatDecodeWorkersOfAGraphAre) {
-  const auto programs = ProgramsOf(
+  const auto programs = ProgramsOfYaml(
       "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: g}\n"
       "spec:\n  backendFramework: vllm\n  services:\n"
       "    A: {componentType: worker, subComponentType: decode}\n"

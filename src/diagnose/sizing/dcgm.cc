@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "codec/prometheus_text.h"
+#include "diagnose/sizing/binary_units.h"
 
 namespace fathom {
 namespace {
 
-constexpr double kMiB = 1 << 20;
 constexpr double kMostMiB = 1e9;
 
 std::string LabelOf(const PrometheusSample& sample, std::initializer_list<std::string_view> names) {

@@ -8,12 +8,10 @@
 #include <optional>
 
 #include "base/text.h"
+#include "diagnose/sizing/binary_units.h"
 
 namespace fathom {
 namespace {
-
-constexpr uint64_t kMiB = 1 << 20;
-constexpr double kGiB = 1 << 30;
 
 struct Model {
   std::string_view name;
@@ -148,7 +146,7 @@ Gpu Known(const Model& model) {
   const auto visible = static_cast<uint64_t>(model.visible * kGiB);
   return {
       .name = std::string(model.name),
-      .installed = model.installed * kMiB,
+      .installed = model.installed << 20,  // from MiB
       .visible = visible,
       .basis = fmt::format("{:.1f} GiB that a program sees of an {}", model.visible, model.name)};
 }

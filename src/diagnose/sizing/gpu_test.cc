@@ -5,12 +5,12 @@
 
 #include <cmath>
 
+#include "diagnose/sizing/binary_units.h"
+
 namespace fathom {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr double kGiB = 1 << 30;
 
 std::string NameOf(std::string_view text) {
   const auto gpu = ParseGpu(text);

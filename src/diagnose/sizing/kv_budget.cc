@@ -6,13 +6,11 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "diagnose/sizing/binary_units.h"
 #include "diagnose/sizing/weight_share.h"
 
 namespace fathom {
 namespace {
-
-constexpr double kMiB = 1 << 20;
-constexpr double kGiB = 1 << 30;
 
 constexpr double kVllmFraction = 0.92;
 constexpr double kTrtllmFraction = 0.9;

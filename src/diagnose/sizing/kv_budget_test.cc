@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "diagnose/sizing/binary_units.h"
 #include "testing/sizing_fixture.h"
 
 namespace fathom {
@@ -13,8 +14,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kGiB = 1 << 30;
-
 KvBudget Budget(std::string_view model, std::string_view gpu, const KvLayout& layout,
                 const EngineMemory& memory = {}, uint64_t context = 0) {
   auto budget = ReckonBudget(ShapeOf(model), GpuOf(gpu), layout, memory, context);
@@ -22,7 +21,7 @@ KvBudget Budget(std::string_view model, std::string_view gpu, const KvLayout& la
   return *std::move(budget);
 }
 
-KvBudget Llama(EngineKind engine, const EngineMemory& memory = {}) {
+KvBudget LlamaBudget(EngineKind engine, const EngineMemory& memory = {}) {
   return Budget("llama_3_1_70b", "H100", LayoutOf(engine, 4), memory);
 }
 
@@ -35,17 +34,17 @@ void ExpectNear(const KvBudget& budget, double gib, double tokens, double blocks
 }
 
 TEST(KvBudget, OfVllmIsTheWorkedExample) {
-  const KvBudget budget = Llama(EngineKind::kVllm);
+  const KvBudget budget = LlamaBudget(EngineKind::kVllm);
   EXPECT_EQ(budget.fraction, 0.92);
   EXPECT_EQ(budget.capacity.block_size, 16u);
   ExpectNear(budget, 35.92, 470'800, 29'423);
-  ExpectNear(Llama(EngineKind::kVllm, {.fraction = 0.9}), 34.34, 450'000, 28'127);
+  ExpectNear(LlamaBudget(EngineKind::kVllm, {.fraction = 0.9}), 34.34, 450'000, 28'127);
 }
 
 TEST(KvBudget, OfVllmFollowsTheOverheadThatWasMeasured) {
   const auto tokens = [](double overhead) {
     return static_cast<double>(
-        Llama(EngineKind::kVllm, {.overhead = static_cast<uint64_t>(overhead * kGiB)})
+        LlamaBudget(EngineKind::kVllm, {.overhead = static_cast<uint64_t>(overhead * kGiB)})
             .capacity.tokens);
   };
   EXPECT_NEAR(tokens(2) / 497'000, 1, 0.01);
@@ -53,20 +52,20 @@ TEST(KvBudget, OfVllmFollowsTheOverheadThatWasMeasured) {
 }
 
 TEST(KvBudget, OfSglangIsTheWorkedExample) {
-  const KvBudget budget = Llama(EngineKind::kSglang);
+  const KvBudget budget = LlamaBudget(EngineKind::kSglang);
   EXPECT_EQ(budget.fraction, 0.824);
   EXPECT_EQ(budget.capacity.block_size, 1u);
   ExpectNear(budget, 31.3, 410'600, 410'600);
 }
 
 TEST(KvBudget, OfSglangIsWholePages) {
-  const KvBudget budget = Llama(EngineKind::kSglang, {.block_size = 64});
+  const KvBudget budget = LlamaBudget(EngineKind::kSglang, {.block_size = 64});
   EXPECT_EQ(budget.capacity.tokens % 64, 0u);
   EXPECT_EQ(budget.capacity.tokens, budget.capacity.blocks * 64);
 }
 
 TEST(KvBudget, OfTensorRtIsTheWorkedExample) {
-  const KvBudget budget = Llama(EngineKind::kTrtllm);
+  const KvBudget budget = LlamaBudget(EngineKind::kTrtllm);
   EXPECT_EQ(budget.fraction, 0.9);
   EXPECT_EQ(budget.capacity.block_size, 32u);
   ExpectNear(budget, 37.6, 492'500, 15'389);
@@ -78,12 +77,12 @@ TEST(KvBudget, InFp8HoldsTwiceTheTokens) {
     layout.dtype = KvDtype::kFp8;
     const double twice =
         static_cast<double>(Budget("llama_3_1_70b", "H100", layout).capacity.tokens);
-    EXPECT_NEAR(twice / static_cast<double>(Llama(engine).capacity.tokens), 2, 0.001);
+    EXPECT_NEAR(twice / static_cast<double>(LlamaBudget(engine).capacity.tokens), 2, 0.001);
   }
 }
 
 TEST(KvBudget, NamesEveryNumberThatItAssumed) {
-  const KvBudget budget = Llama(EngineKind::kVllm);
+  const KvBudget budget = LlamaBudget(EngineKind::kVllm);
   const auto named = [](const char* name) { return Contains(Field(&Assumption::name, name)); };
   EXPECT_THAT(budget.assumptions, named("overhead"));
   EXPECT_THAT(budget.assumptions, named("visible-memory"));
@@ -119,11 +118,11 @@ TEST(KvBudget, OfAPipelineIsThatOfTheStageWithTheLeastRoom) {
 
 TEST(KvBudget, ObeysWhatTheOperatorSet) {
   const uint64_t ten = uint64_t{10} << 30;
-  EXPECT_EQ(Llama(EngineKind::kVllm, {.cache_bytes = ten}).cache_bytes, ten);
-  EXPECT_EQ(Llama(EngineKind::kTrtllm, {.cache_bytes = ten}).cache_bytes, ten);
-  EXPECT_EQ(Llama(EngineKind::kTrtllm, {.cache_bytes = 100 * ten}).cache_bytes,
-            Llama(EngineKind::kTrtllm).cache_bytes);
-  EXPECT_EQ(Llama(EngineKind::kTrtllm, {.max_tokens = 65'536}).capacity.tokens, 65'536u);
+  EXPECT_EQ(LlamaBudget(EngineKind::kVllm, {.cache_bytes = ten}).cache_bytes, ten);
+  EXPECT_EQ(LlamaBudget(EngineKind::kTrtllm, {.cache_bytes = ten}).cache_bytes, ten);
+  EXPECT_EQ(LlamaBudget(EngineKind::kTrtllm, {.cache_bytes = 100 * ten}).cache_bytes,
+            LlamaBudget(EngineKind::kTrtllm).cache_bytes);
+  EXPECT_EQ(LlamaBudget(EngineKind::kTrtllm, {.max_tokens = 65'536}).capacity.tokens, 65'536u);
 }
 
 TEST(KvBudget, OfWindowsHoldsMoreTokensTheLongerContextsAre) {

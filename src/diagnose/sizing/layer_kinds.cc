@@ -17,7 +17,7 @@ struct KindWord {
   LayerKind kind;
 };
 
-constexpr KindWord kWords[] = {
+constexpr KindWord kKindWords[] = {
     {"full_attention", LayerKind::kFull},
     {"attention", LayerKind::kFull},
     {"hybrid", LayerKind::kFull},
@@ -37,7 +37,7 @@ constexpr KindWord kWords[] = {
 
 std::optional<LayerKind> KindOf(const Json& entry) {
   if (const std::string* text = entry.string()) {
-    for (const KindWord& known : kWords) {
+    for (const KindWord& known : kKindWords) {
       if (*text == known.word) return known.kind;
     }
   }

@@ -12,7 +12,7 @@ namespace {
 using Readings = std::vector<GpuReading>;
 
 constexpr std::string_view kBlanks = " \t";
-constexpr uint64_t kMostMiB = 1'000'000'000;
+constexpr uint64_t kMostTotalMiB = 1'000'000'000;
 constexpr size_t kMaxColumns = 256;
 
 // Takes a line off the front, without its end.
@@ -32,7 +32,7 @@ std::optional<uint64_t> Memory(std::string_view text) {
   text = Trim(text);
   if (text.ends_with("MiB")) text = Trim(text.substr(0, text.size() - 3));
   const auto number = ParseDecimal(text);
-  if (!number || *number > kMostMiB) return std::nullopt;
+  if (!number || *number > kMostTotalMiB) return std::nullopt;
   return *number << 20;
 }
 

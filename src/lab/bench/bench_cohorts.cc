@@ -12,22 +12,23 @@
 #include "base/text.h"
 #include "codec/json.h"
 #include "lab/bench/bench_settings.h"
+#include "lab/bench/median.h"
 #include "router/routing/steering.h"
 
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kCohortsUsage =
     "usage: fathom bench cohorts [sizes=16/16,32/16,32,64/16,32,64,2096] [tokens=8192] [ranks=8]\n"
     "         [runs=2000]\n"
     "One fleet per list of block sizes, with the same ranks dealt out to them; the first is what\n"
     "the others are compared with. Of each size one rank holds the whole prompt, the others "
     "less.\n";
 
-constexpr uint64_t kMost = 1 << 24;
-constexpr uint64_t kTurn = 20;  // decisions of one fleet before it is the next one's turn
+constexpr uint64_t kCohortLimit = 1 << 24;
+constexpr uint64_t kCohortTurn = 20;  // decisions of one fleet before it is the next one's turn
 
-struct Plan {
+struct CohortsBenchPlan {
   std::string sizes = "16/16,32/16,32,64/16,32,64,2096";
   uint64_t tokens = 8192;
   uint64_t ranks = 8;
@@ -35,18 +36,18 @@ struct Plan {
   std::vector<std::vector<uint32_t>> fleets;
 };
 
-Result<Plan> PlanOf(std::span<const std::string_view> words) {
-  Plan plan;
+Result<CohortsBenchPlan> CohortsPlanOf(std::span<const std::string_view> words) {
+  CohortsBenchPlan plan;
   const BenchSetting settings[] = {{"sizes", &plan.sizes},
-                                   {"tokens", &plan.tokens, 1, kMost},
+                                   {"tokens", &plan.tokens, 1, kCohortLimit},
                                    {"ranks", &plan.ranks, 1, 4096},
-                                   {"runs", &plan.runs, 1, kMost}};
+                                   {"runs", &plan.runs, 1, kCohortLimit}};
   TRY_VOID(ReadSettings(words, settings));
   for (const std::string_view list : SplitAny(plan.sizes, "/")) {
     std::vector<uint32_t>& fleet = plan.fleets.emplace_back();
     for (const std::string_view word : SplitAny(list, ",")) {
       const auto size = ParseDecimal(word);
-      if (!size || *size == 0 || *size > kMost) {
+      if (!size || *size == 0 || *size > kCohortLimit) {
         return Fail(Blame::kCaller, "sizes: '{}' is not a block size", word);
       }
       fleet.push_back(static_cast<uint32_t>(*size));
@@ -59,14 +60,14 @@ Result<Plan> PlanOf(std::span<const std::string_view> words) {
   return plan;
 }
 
-std::vector<TokenId> MakeTokens(uint64_t seed, uint64_t count) {
+std::vector<TokenId> SeededTokens(uint64_t seed, uint64_t count) {
   Random random(seed);
   std::vector<TokenId> tokens(count);
   for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(128'000));
   return tokens;
 }
 
-struct Times {
+struct CohortTimes {
   std::vector<Duration> whole, marks, lookup, choose;
 
   void Add(Duration took, const Steering::Stages& stages) {
@@ -79,8 +80,8 @@ struct Times {
 
 class CohortFleet {
  public:
-  CohortFleet(const Plan& plan, const std::vector<uint32_t>& sizes, std::span<const TokenId> prompt,
-              std::span<const TokenId> other)
+  CohortFleet(const CohortsBenchPlan& plan, const std::vector<uint32_t>& sizes,
+              std::span<const TokenId> prompt, std::span<const TokenId> other)
       : sizes_(sizes), prompt_(prompt), other_(other) {
     for (uint64_t i = 0; i < plan.ranks; ++i) {
       const uint64_t inside = (plan.ranks - i % sizes.size() - 1) / sizes.size() + 1;
@@ -89,13 +90,13 @@ class CohortFleet {
   }
 
   void Turn() {
-    for (uint64_t i = 0; i < kTurn; ++i) Decide(prompt_, held_);
-    for (uint64_t i = 0; i < kTurn; ++i) Decide(other_, missed_);
+    for (uint64_t i = 0; i < kCohortTurn; ++i) Decide(prompt_, held_);
+    for (uint64_t i = 0; i < kCohortTurn; ++i) Decide(other_, missed_);
   }
 
   bool right() const { return right_; }
-  const Times& held() const { return held_; }
-  const Times& missed() const { return missed_; }
+  const CohortTimes& held() const { return held_; }
+  const CohortTimes& missed() const { return missed_; }
   const std::vector<uint32_t>& sizes() const { return sizes_; }
 
  private:
@@ -116,7 +117,7 @@ class CohortFleet {
     holdings_.back()->Store({.hashes = keys, .tokens = tokens}, TimePoint{});
   }
 
-  void Decide(std::span<const TokenId> tokens, Times& times) {
+  void Decide(std::span<const TokenId> tokens, CohortTimes& times) {
     const RouteQuestion question{.tokens = tokens, .seed = kKeySeed, .weights = {}};
     const TimePoint begun = std::chrono::steady_clock::now();
     const auto choice = steering_.Decide(question, places_, begun, Steering::Patience::kMayWait);
@@ -136,18 +137,13 @@ class CohortFleet {
   SteeringWorld world_{SteeringOptions{}, 1};
   Steering steering_{world_, DepthsOf(&index_), 1};
   size_t deepest_ = 0;  // tokens
-  Times held_;
-  Times missed_;
+  CohortTimes held_;
+  CohortTimes missed_;
   bool right_ = true;
 };
 
-double MedianMicroseconds(std::vector<Duration> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return Seconds(*middle) * 1e6;
-}
-
-void WriteTimes(JsonWriter& w, std::string_view name, const Times& times, const Times& first) {
+void WriteCohortTimes(JsonWriter& w, std::string_view name, const CohortTimes& times,
+                      const CohortTimes& first) {
   const double whole = MedianMicroseconds(times.whole);
   w.Key(name).BeginObject();
   w.Key("decision_us").Number(whole);
@@ -158,7 +154,8 @@ void WriteTimes(JsonWriter& w, std::string_view name, const Times& times, const 
   w.EndObject();
 }
 
-std::string ReportOf(const Plan& plan, const std::vector<std::unique_ptr<CohortFleet>>& fleets) {
+std::string CohortsReportOf(const CohortsBenchPlan& plan,
+                            const std::vector<std::unique_ptr<CohortFleet>>& fleets) {
   JsonWriter w;
   w.BeginObject().Key("tokens").Unsigned(plan.tokens).Key("ranks").Unsigned(plan.ranks);
   w.Key("fleets").BeginArray();
@@ -166,8 +163,8 @@ std::string ReportOf(const Plan& plan, const std::vector<std::unique_ptr<CohortF
     w.BeginObject().Key("sizes").BeginArray();
     for (const uint32_t size : fleet->sizes()) w.Unsigned(size);
     w.EndArray();
-    WriteTimes(w, "held", fleet->held(), fleets.front()->held());
-    WriteTimes(w, "missed", fleet->missed(), fleets.front()->missed());
+    WriteCohortTimes(w, "held", fleet->held(), fleets.front()->held());
+    WriteCohortTimes(w, "missed", fleet->missed(), fleets.front()->missed());
     w.EndObject();
   }
   w.EndArray().EndObject();
@@ -177,18 +174,17 @@ std::string ReportOf(const Plan& plan, const std::vector<std::unique_ptr<CohortF
 }  // namespace
 
 int RunBenchCohorts(std::span<const std::string_view> args) {
-  const auto plan = PlanOf(args);
+  const auto plan = CohortsPlanOf(args);
   if (!plan) {
-    fmt::print(stderr, "fathom bench: {}\n{}", plan.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(plan.error().what, kCohortsUsage);
   }
-  const std::vector<TokenId> prompt = MakeTokens(1, plan->tokens);
-  const std::vector<TokenId> other = MakeTokens(2, plan->tokens);
+  const std::vector<TokenId> prompt = SeededTokens(1, plan->tokens);
+  const std::vector<TokenId> other = SeededTokens(2, plan->tokens);
   std::vector<std::unique_ptr<CohortFleet>> fleets;
   for (const auto& sizes : plan->fleets) {
     fleets.push_back(std::make_unique<CohortFleet>(*plan, sizes, prompt, other));
   }
-  for (uint64_t run = 0; run < plan->runs; run += kTurn) {
+  for (uint64_t run = 0; run < plan->runs; run += kCohortTurn) {
     for (const auto& fleet : fleets) fleet->Turn();
   }
   for (const auto& fleet : fleets) {
@@ -197,7 +193,7 @@ int RunBenchCohorts(std::span<const std::string_view> args) {
                fmt::join(fleet->sizes(), ", "));
     return kExitFailed;
   }
-  fmt::print("{}\n", ReportOf(*plan, fleets));
+  fmt::print("{}\n", CohortsReportOf(*plan, fleets));
   return kExitFine;
 }
 

@@ -24,7 +24,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kExchangeUsage =
     "usage: fathom bench exchange [replicas=2,8,32] [ranks=1000] [rate=4000] [seconds=10]\n"
     "         [tokens=8192] [answer=200]\n"
     "Replicas with all of their messages, sealed, over a carrier in memory and in virtual time:\n"
@@ -225,7 +225,7 @@ class ExchangeRun {
   ExchangeCost cost_;
 };
 
-std::string ReportOf(const ExchangePlan& plan, const std::vector<ExchangeCost>& costs) {
+std::string ExchangeReportOf(const ExchangePlan& plan, const std::vector<ExchangeCost>& costs) {
   JsonWriter w;
   w.BeginObject().Key("ranks").Unsigned(plan.ranks).Key("rate").Unsigned(plan.rate);
   w.Key("tokens").Unsigned(plan.tokens).Key("runs").BeginArray();
@@ -248,11 +248,6 @@ std::string ReportOf(const ExchangePlan& plan, const std::vector<ExchangeCost>& 
   return w.Take();
 }
 
-int ComplainOfExchange(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchExchange(std::span<const std::string_view> args) {
@@ -262,13 +257,13 @@ int RunBenchExchange(std::span<const std::string_view> args) {
       {"rate", &plan.rate, 1, 1e6},          {"seconds", &plan.seconds, 1, 3600},
       {"tokens", &plan.tokens, 64, 1 << 20}, {"answer", &plan.answer, 10, 1 << 20}};
   if (const auto set = ReadSettings(args, settings); !set) {
-    return ComplainOfExchange(set.error().what);
+    return RefuseBench(set.error().what, kExchangeUsage);
   }
   std::vector<ExchangeCost> costs;
   for (const std::string_view word : SplitAny(plan.replicas, ",")) {
     const auto number = ParseDecimal(word);
     if (!number || *number < 2 || *number > OriginGate::kMostOrigins) {
-      return ComplainOfExchange(fmt::format("'{}' is not a number of replicas", word));
+      return RefuseBench(fmt::format("'{}' is not a number of replicas", word), kExchangeUsage);
     }
     costs.push_back(ExchangeRun(plan, *number).Run());
     if (!costs.back().quiet) {
@@ -276,7 +271,7 @@ int RunBenchExchange(std::span<const std::string_view> args) {
       return kExitFailed;
     }
   }
-  fmt::print("{}\n", ReportOf(plan, costs));
+  fmt::print("{}\n", ExchangeReportOf(plan, costs));
   return kExitFine;
 }
 

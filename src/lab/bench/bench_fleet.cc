@@ -12,18 +12,19 @@
 #include "codec/json.h"
 #include "lab/bench/bench_settings.h"
 #include "lab/bench/fleet_rig.h"
+#include "lab/bench/median.h"
 
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kFleetUsage =
     "usage: fathom bench fleet [--json] [ranks=8,64,512,4096] [models=1,8] [tokens=2048] "
     "[runs=2000]\n"
     "Workers of one rank each join, prove their block sizes and are routed to. Prints "
     "microseconds\n"
     "per decision without the lookup in the index, which is printed apart.\n";
 
-struct Plan {
+struct FleetBenchPlan {
   std::string ranks = "8,64,512,4096";
   std::string models = "1,8";
   uint64_t tokens = 2048;
@@ -70,12 +71,6 @@ double Timed(F&& work) {
   return Seconds(CpuNow() - begun);
 }
 
-double MedianMicroseconds(std::vector<Duration>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return Seconds(*middle) * 1e6;
-}
-
 // The best median of a few rounds, because other programs can only add to it. False: no rank was
 // chosen.
 bool MeasureDecisions(FleetRig& rig, uint64_t runs, double& decision_us, double& lookup_us) {
@@ -97,7 +92,8 @@ bool MeasureDecisions(FleetRig& rig, uint64_t runs, double& decision_us, double&
 }
 
 // The same in a fleet with another load.
-bool MeasureWith(FleetPlan::Load load, FleetPlan fleet, const Plan& plan, double& decision_us) {
+bool MeasureWith(FleetPlan::Load load, FleetPlan fleet, const FleetBenchPlan& plan,
+                 double& decision_us) {
   fleet.load = load;
   FleetRig rig(fleet);
   rig.Join();
@@ -117,7 +113,7 @@ double IdlePercent(FleetRig& rig) {
 }
 
 // nullopt: a decision was wrong.
-std::optional<Row> Measure(const Plan& plan, uint64_t ranks, uint64_t models) {
+std::optional<Row> MeasureFleet(const FleetBenchPlan& plan, uint64_t ranks, uint64_t models) {
   Row row{.ranks = ranks, .models = models};
   FleetPlan fleet{.ranks = ranks, .models = models, .tokens = plan.tokens};
   FleetRig rig(fleet);
@@ -132,7 +128,7 @@ std::optional<Row> Measure(const Plan& plan, uint64_t ranks, uint64_t models) {
   return measured ? std::optional(row) : std::nullopt;
 }
 
-std::string ReportOf(const std::vector<Row>& rows) {
+std::string FleetReportOf(const std::vector<Row>& rows) {
   JsonWriter w;
   w.BeginObject().Key("rows").BeginArray();
   for (const Row& row : rows) {
@@ -165,29 +161,25 @@ std::string TableOf(const std::vector<Row>& rows) {
   return text;
 }
 
-int Complain(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchFleet(std::span<const std::string_view> args) {
-  Plan plan;
+  FleetBenchPlan plan;
   std::vector<std::string_view> words(args.begin(), args.end());
   const bool json = std::erase(words, "--json") > 0;
   const BenchSetting settings[] = {{"ranks", &plan.ranks},
                                    {"models", &plan.models},
                                    {"tokens", &plan.tokens, 64, 1 << 20},
                                    {"runs", &plan.runs, 1, 1 << 24}};
-  if (const auto set = ReadSettings(words, settings); !set) return Complain(set.error().what);
+  if (const auto set = ReadSettings(words, settings); !set)
+    return RefuseBench(set.error().what, kFleetUsage);
   const auto ranks = ReadNumbers(plan.ranks, Fleet::kMaxWorkers);
   const auto models = ReadNumbers(plan.models, 1024);
-  if (!ranks || !models) return Complain((!ranks ? ranks : models).error().what);
+  if (!ranks || !models) return RefuseBench((!ranks ? ranks : models).error().what, kFleetUsage);
   std::vector<Row> rows;
   for (const uint64_t count : *ranks) {
     for (const uint64_t names : *models) {
-      const auto row = Measure(plan, count, names);
+      const auto row = MeasureFleet(plan, count, names);
       if (!row) {
         fmt::print(stderr, "fathom bench: a decision chose no rank\n");
         return kExitFailed;
@@ -195,7 +187,7 @@ int RunBenchFleet(std::span<const std::string_view> args) {
       rows.push_back(*row);
     }
   }
-  json ? fmt::print("{}\n", ReportOf(rows)) : fmt::print("{}", TableOf(rows));
+  json ? fmt::print("{}\n", FleetReportOf(rows)) : fmt::print("{}", TableOf(rows));
   return kExitFine;
 }
 

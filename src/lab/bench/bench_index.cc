@@ -10,20 +10,21 @@
 #include "base/exit_status.h"
 #include "base/text.h"
 #include "codec/json.h"
+#include "lab/bench/bench_settings.h"
 #include "lab/bench/operation_players.h"
 #include "lab/bench/trace_operations.h"
 
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kIndexUsage =
     "usage: fathom bench index TRACE [ranks=8] [blocks=16384] [block-size=16] [repeat=1]\n"
     "         [assign=round-robin|sticky] [generated=0|1] [write=FILE]\n"
     "         [threads=1] [runs=1] [baseline=1|0]\n"
     "       fathom bench index --ops FILE [threads=1] [runs=1] [baseline=1|0]\n"
     "See bench/README.md.\n";
 
-struct Plan {
+struct IndexBenchPlan {
   std::string ops;  // a file; or
   std::string trace;
   TraceOperationsPlan from_trace;
@@ -44,7 +45,7 @@ struct Measured {
 };
 
 // One run that takes the whole time, and one that looks at every operation.
-Measured MeasureReal(const OperationList& list, const Plan& plan) {
+Measured MeasureReal(const OperationList& list, const IndexBenchPlan& plan) {
   const Shares shares = SharesOf(list, plan.threads);
   const uint32_t block_size = plan.from_trace.block_size;
   Measured measured;
@@ -102,7 +103,7 @@ double Rate(const OperationList& list, const Measured& measured) {
   return static_cast<double>(list.block_operations()) / measured.times.seconds();
 }
 
-void WriteTimes(JsonWriter& w, const OperationList& list, const Measured& measured) {
+void WriteIndexTimes(JsonWriter& w, const OperationList& list, const Measured& measured) {
   const auto microseconds = [](Duration d) { return Seconds(d) * 1e6; };
   const LatencyHistogram& lookups = measured.seen.lookups;
   w.Key("seconds").Number(measured.times.seconds());
@@ -130,12 +131,12 @@ void WriteOperations(JsonWriter& w, const OperationList& list) {
   w.Key("removed_blocks").Unsigned(list.removed_blocks());
 }
 
-std::string ReportOf(const OperationList& list, const Plan& plan, const Measured& real,
-                     const std::optional<Measured>& plain) {
+std::string IndexReportOf(const OperationList& list, const IndexBenchPlan& plan,
+                          const Measured& real, const std::optional<Measured>& plain) {
   JsonWriter w;
   w.BeginObject().Key("threads").Unsigned(plan.threads).Key("runs").Unsigned(plan.runs);
   WriteOperations(w, list);
-  WriteTimes(w, list, real);
+  WriteIndexTimes(w, list, real);
   w.Key("found").Number(static_cast<double>(real.seen.best_found) /
                         static_cast<double>(std::max<uint64_t>(list.query_keys(), 1)));
   w.Key("live_entries").Unsigned(real.held).Key("distinct_blocks").Unsigned(real.distinct);
@@ -146,7 +147,7 @@ std::string ReportOf(const OperationList& list, const Plan& plan, const Measured
   w.Key("odd_blocks").Unsigned(real.oddities);
   if (plain) {
     w.Key("baseline").BeginObject();
-    WriteTimes(w, list, *plain);
+    WriteIndexTimes(w, list, *plain);
     w.EndObject();
     w.Key("times_baseline").Number(Rate(list, real) / Rate(list, *plain));
     w.Key("agrees").Bool(Agree(real, *plain, plan.threads));
@@ -157,12 +158,8 @@ std::string ReportOf(const OperationList& list, const Plan& plan, const Measured
 
 // --- arguments ----------------------------------------------------------------------------------
 
-int Complain(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
-Result<void> SetNumber(Plan& plan, std::string_view arg, std::string_view key, uint64_t number) {
+Result<void> SetNumber(IndexBenchPlan& plan, std::string_view arg, std::string_view key,
+                       uint64_t number) {
   const auto take = [&](auto& field, uint64_t least, uint64_t most) -> Result<void> {
     if (number < least || number > most) return Fail(Blame::kCaller, "'{}': out of range", arg);
     field = static_cast<std::remove_reference_t<decltype(field)>>(number);
@@ -182,7 +179,7 @@ Result<void> SetNumber(Plan& plan, std::string_view arg, std::string_view key, u
   return Fail(Blame::kCaller, "no such setting, or out of range: '{}'", arg);
 }
 
-Result<void> Set(Plan& plan, std::string_view arg) {
+Result<void> Set(IndexBenchPlan& plan, std::string_view arg) {
   const size_t equals = arg.find('=');
   const std::string_view key = arg.substr(0, equals);
   const std::string_view value = equals == arg.npos ? "" : arg.substr(equals + 1);
@@ -200,8 +197,8 @@ Result<void> Set(Plan& plan, std::string_view arg) {
   return SetNumber(plan, arg, key, *number);
 }
 
-Result<Plan> PlanOf(std::span<const std::string_view> args) {
-  Plan plan;
+Result<IndexBenchPlan> IndexPlanOf(std::span<const std::string_view> args) {
+  IndexBenchPlan plan;
   if (args.size() >= 2 && args[0] == "--ops") {
     plan.ops = args[1];
     args = args.subspan(2);
@@ -215,7 +212,7 @@ Result<Plan> PlanOf(std::span<const std::string_view> args) {
   return plan;
 }
 
-Result<OperationList> ListOf(const Plan& plan) {
+Result<OperationList> ListOf(const IndexBenchPlan& plan) {
   if (!plan.ops.empty()) return OperationList::Read(plan.ops);
   TRY(const auto trace, ReadTrace(plan.trace));
   OperationList list = OperationsOf(trace, plan.from_trace);
@@ -226,11 +223,12 @@ Result<OperationList> ListOf(const Plan& plan) {
 }  // namespace
 
 int RunBenchIndex(std::span<const std::string_view> args) {
-  const auto plan = PlanOf(args);
-  if (!plan) return Complain(plan.error().what);
+  const auto plan = IndexPlanOf(args);
+  if (!plan) return RefuseBench(plan.error().what, kIndexUsage);
   const auto list = ListOf(*plan);
-  if (!list) return Complain(list.error().what);
-  if (list->size() > std::numeric_limits<uint32_t>::max()) return Complain("too many operations");
+  if (!list) return RefuseBench(list.error().what, kIndexUsage);
+  if (list->size() > std::numeric_limits<uint32_t>::max())
+    return RefuseBench("too many operations", kIndexUsage);
   // Of several runs the best times count, for both alike: others on the machine only add to them.
   std::optional<Measured> plain;
   std::optional<Measured> best;
@@ -239,7 +237,7 @@ int RunBenchIndex(std::span<const std::string_view> args) {
     KeepBest(best, MeasureReal(*list, *plan));
   }
   const Measured& real = *best;
-  fmt::print("{}\n", ReportOf(*list, *plan, real, plain));
+  fmt::print("{}\n", IndexReportOf(*list, *plan, real, plain));
   if (!plain || Agree(real, *plain, plan->threads)) return kExitFine;
   if (real.oddities > 0) {
     fmt::print(stderr, "fathom bench: answers differ, but {} blocks came out of order\n",

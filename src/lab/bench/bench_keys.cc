@@ -18,10 +18,10 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kKeysUsage =
     "usage: fathom bench keys [tokens=131072] [block-size=16] [runs=500]\n";
 
-struct Plan {
+struct KeysBenchPlan {
   uint64_t tokens = 131072;
   uint64_t block_size = 16;
   uint64_t runs = 500;
@@ -42,7 +42,7 @@ Duration Shortest(uint64_t runs, Work work) {
   return best;
 }
 
-std::string ReportOf(const Plan& plan) {
+std::string KeysReportOf(const KeysBenchPlan& plan) {
   std::vector<TokenId> tokens(plan.tokens);
   Random random(1);
   for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(128'000));
@@ -82,16 +82,15 @@ std::string ReportOf(const Plan& plan) {
 }  // namespace
 
 int RunBenchKeys(std::span<const std::string_view> args) {
-  Plan plan;
+  KeysBenchPlan plan;
   constexpr double kMost = 1 << 28;
   const BenchSetting settings[] = {{"tokens", &plan.tokens, 1, kMost},
                                    {"block-size", &plan.block_size, 1, kMost},
                                    {"runs", &plan.runs, 1, kMost}};
   if (const auto set = ReadSettings(args, settings); !set) {
-    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(set.error().what, kKeysUsage);
   }
-  fmt::print("{}\n", ReportOf(plan));
+  fmt::print("{}\n", KeysReportOf(plan));
   return kExitFine;
 }
 

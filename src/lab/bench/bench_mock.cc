@@ -18,13 +18,13 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kMockUsage =
     "usage: fathom bench mock TRACE [requests=N] [engines=N] [block-size=N] [profile=NAME]\n"
     "         [threads=N]\n"
     "TRACE has a JSON object per line: timestamp (ms), input_length, output_length, hash_ids (one\n"
     "per 512 tokens). It is repeated, with fresh ids each time, until there are enough requests.\n";
 
-struct Plan {
+struct MockBenchPlan {
   uint64_t requests = 1'000'000;
   uint64_t engines = 8;
   uint64_t threads = 2;
@@ -41,10 +41,10 @@ struct Tally {
 };
 
 // One engine with its share of the requests: every engines-th one.
-class VirtualEngine {
+class TracedEngine {
  public:
-  VirtualEngine(const std::vector<TraceRequest>& trace, const Plan& plan, uint64_t number,
-                const TimingProfile& profile)
+  TracedEngine(const std::vector<TraceRequest>& trace, const MockBenchPlan& plan, uint64_t number,
+               const TimingProfile& profile)
       : trace_(trace),
         plan_(plan),
         next_(number),
@@ -71,7 +71,7 @@ class VirtualEngine {
   }
 
  private:
-  static EngineOptions OptionsOf(const Plan& plan) {
+  static EngineOptions OptionsOf(const MockBenchPlan& plan) {
     EngineOptions options;
     options.block_size = plan.block_size;
     options.num_blocks = 262144 / plan.block_size + 1;
@@ -100,7 +100,7 @@ class VirtualEngine {
   }
 
   const std::vector<TraceRequest>& trace_;
-  const Plan& plan_;
+  const MockBenchPlan& plan_;
   uint64_t next_;
   uint64_t ids_;
   Duration lasts_{};
@@ -110,7 +110,7 @@ class VirtualEngine {
   Tally tally_;
 };
 
-std::vector<Tally> RunAll(const std::vector<TraceRequest>& trace, const Plan& plan,
+std::vector<Tally> RunAll(const std::vector<TraceRequest>& trace, const MockBenchPlan& plan,
                           const TimingProfile& profile) {
   std::vector<Tally> tallies(plan.engines);
   std::atomic<uint64_t> next{0};
@@ -118,7 +118,7 @@ std::vector<Tally> RunAll(const std::vector<TraceRequest>& trace, const Plan& pl
   for (uint64_t i = 0; i < plan.threads; ++i) {
     threads.emplace_back([&] {
       for (uint64_t number; (number = next.fetch_add(1)) < plan.engines;) {
-        tallies[number] = VirtualEngine(trace, plan, number, profile).Run();
+        tallies[number] = TracedEngine(trace, plan, number, profile).Run();
       }
     });
   }
@@ -126,7 +126,8 @@ std::vector<Tally> RunAll(const std::vector<TraceRequest>& trace, const Plan& pl
   return tallies;
 }
 
-std::string ReportOf(const Plan& plan, const std::vector<Tally>& tallies, double seconds) {
+std::string MockReportOf(const MockBenchPlan& plan, const std::vector<Tally>& tallies,
+                         double seconds) {
   Tally sum;
   double virtual_hours = 0;
   for (const Tally& tally : tallies) {
@@ -160,16 +161,11 @@ std::string ReportOf(const Plan& plan, const std::vector<Tally>& tallies, double
   return w.Take();
 }
 
-int Complain(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchMock(std::span<const std::string_view> args) {
-  if (args.empty()) return Complain("the trace is missing");
-  Plan plan;
+  if (args.empty()) return RefuseBench("the trace is missing", kMockUsage);
+  MockBenchPlan plan;
   plan.threads = std::max(1u, std::thread::hardware_concurrency());
   const BenchSetting settings[] = {{"requests", &plan.requests},
                                    {"engines", &plan.engines},
@@ -177,15 +173,15 @@ int RunBenchMock(std::span<const std::string_view> args) {
                                    {"block-size", &plan.block_size, 1, 1024},
                                    {"profile", &plan.profile}};
   const auto set = ReadSettings(args.subspan(1), settings);
-  if (!set) return Complain(set.error().what);
+  if (!set) return RefuseBench(set.error().what, kMockUsage);
   const auto profile = TimingProfile::Named(plan.profile);
-  if (!profile) return Complain(profile.error().what);
+  if (!profile) return RefuseBench(profile.error().what, kMockUsage);
   const auto trace = ReadTrace(std::string(args[0]));
-  if (!trace) return Complain(trace.error().what);
+  if (!trace) return RefuseBench(trace.error().what, kMockUsage);
   const auto begun = std::chrono::steady_clock::now();
   const auto tallies = RunAll(*trace, plan, **profile);
   const double seconds = Seconds(std::chrono::steady_clock::now() - begun);
-  fmt::print("{}\n", ReportOf(plan, tallies, seconds));
+  fmt::print("{}\n", MockReportOf(plan, tallies, seconds));
   return kExitFine;
 }
 

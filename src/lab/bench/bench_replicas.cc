@@ -22,7 +22,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kReplicasUsage =
     "usage: fathom bench replicas TRACE [replicas=1,2,4,8] [delays-ms=0,10,100,1000]\n"
     "         [losses=0,1,10] [silent=1] [loads=1] [prompts=1] [ties=1] [jitter=0.5]\n"
     "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [arrivals=1] "
@@ -222,21 +222,16 @@ std::vector<std::string> ReplayRuns(const std::vector<TraceRequest>& trace,
   return reports;
 }
 
-int ComplainOfReplicas(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchReplicas(std::span<const std::string_view> args) {
-  if (args.empty()) return ComplainOfReplicas("the trace is missing");
+  if (args.empty()) return RefuseBench("the trace is missing", kReplicasUsage);
   const auto plan = ReplicasPlanOf(args.subspan(1));
-  if (!plan) return ComplainOfReplicas(plan.error().what);
+  if (!plan) return RefuseBench(plan.error().what, kReplicasUsage);
   const auto profile = TimingProfile::Named(plan->profile);
-  if (!profile) return ComplainOfReplicas(profile.error().what);
+  if (!profile) return RefuseBench(profile.error().what, kReplicasUsage);
   auto trace = ReadTrace(std::string(args[0]));
-  if (!trace) return ComplainOfReplicas(trace.error().what);
+  if (!trace) return RefuseBench(trace.error().what, kReplicasUsage);
   const auto all = TraceOf(*std::move(trace), *plan);
   fmt::print("{{\"runs\":[{}]}}\n", fmt::join(ReplayRuns(all, *plan, **profile), ","));
   return kExitFine;

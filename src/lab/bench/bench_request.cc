@@ -10,6 +10,7 @@
 #include "codec/json.h"
 #include "lab/bench/allocated_bytes.h"
 #include "lab/bench/bench_settings.h"
+#include "lab/bench/median.h"
 #include "router/gateway/prompt_tokens.h"
 #include "router/gateway/request_fields.h"
 #include "router/routing/reservation.h"
@@ -17,10 +18,10 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kRequestUsage =
     "usage: fathom bench request [tokens=8192] [ranks=8] [block-size=16] [runs=2000]\n";
 
-struct Plan {
+struct RequestBenchPlan {
   uint64_t tokens = 8192;
   uint64_t ranks = 8;
   uint64_t block_size = 16;
@@ -36,7 +37,7 @@ class NoSource final : public TokenSource {
   void Miss(std::string_view, TokenFailure, TimePoint) override {}
 };
 
-std::vector<TokenId> MakeTokens(uint64_t count) {
+std::vector<TokenId> RequestTokens(uint64_t count) {
   Random random(1);
   std::vector<TokenId> tokens(count);
   for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(128'000));
@@ -52,14 +53,15 @@ std::string BodyOf(const std::vector<TokenId>& tokens) {
   return w.Take();
 }
 
-enum Stage { kParse, kIds, kDecide, kBook, kStages };
-constexpr std::string_view kStageNames[kStages] = {"parse", "ids", "hash_lookup_choose", "book"};
+enum RequestStage { kParseStage, kIdsStage, kDecideStage, kBookStage, kRequestStages };
+constexpr std::string_view kRequestStageNames[kRequestStages] = {"parse", "ids",
+                                                                 "hash_lookup_choose", "book"};
 
 // A fleet whose ranks hold the prompt to different depths, and one request after the other.
 class RequestPath {
  public:
-  explicit RequestPath(const Plan& plan)
-      : plan_(plan), tokens_(MakeTokens(plan.tokens)), body_(BodyOf(tokens_)) {
+  explicit RequestPath(const RequestBenchPlan& plan)
+      : plan_(plan), tokens_(RequestTokens(plan.tokens)), body_(BodyOf(tokens_)) {
     for (uint64_t i = 0; i < plan.ranks; ++i) AddWorker(i);
   }
 
@@ -115,16 +117,16 @@ class RequestPath {
     Take({parsed - begun, read - parsed, decided - read, ended - decided});
   }
 
-  void Take(const std::array<Duration, kStages>& took) {
+  void Take(const std::array<Duration, kRequestStages>& took) {
     Duration whole{};
-    for (size_t i = 0; i < kStages; ++i) {
+    for (size_t i = 0; i < kRequestStages; ++i) {
       stages_[i].push_back(took[i]);
       whole += took[i];
     }
     whole_.push_back(whole);
   }
 
-  const Plan plan_;
+  const RequestBenchPlan plan_;
   const std::vector<TokenId> tokens_;
   const std::string body_;
   CacheIndex index_{size_t{4} << 30, 1};
@@ -150,19 +152,12 @@ class RequestPath {
   PromptReader reader_{TokenizeOptions{}, loop_, std::make_shared<NoSource>(),
                        PromptShelves{models_, cache_, prefixes_, side_work_, metrics_, complaints_,
                                      memory_, builds_}};
-  std::array<std::vector<Duration>, kStages> stages_;
+  std::array<std::vector<Duration>, kRequestStages> stages_;
   std::vector<Duration> whole_;
   std::vector<Duration> document_;
   std::vector<uint64_t> allocated_;
   uint64_t sink_ = 0;
 };
-
-template <class T>
-T Median(std::vector<T> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 double Microseconds(Duration duration) { return Seconds(duration) * 1e6; }
 
@@ -172,8 +167,8 @@ std::string RequestPath::Report() {
   w.Key("body_bytes").Unsigned(body_.size());
   w.Key("request_microseconds").Number(Microseconds(Median(whole_)));
   w.Key("stages").BeginObject();
-  for (size_t i = 0; i < kStages; ++i) {
-    w.Key(kStageNames[i]).Number(Microseconds(Median(stages_[i])));
+  for (size_t i = 0; i < kRequestStages; ++i) {
+    w.Key(kRequestStageNames[i]).Number(Microseconds(Median(stages_[i])));
   }
   w.EndObject();
   w.Key("document_parser_microseconds").Number(Microseconds(Median(document_)));
@@ -188,15 +183,14 @@ std::string RequestPath::Report() {
 }  // namespace
 
 int RunBenchRequest(std::span<const std::string_view> args) {
-  Plan plan;
+  RequestBenchPlan plan;
   constexpr double kMost = 1 << 24;
   const BenchSetting settings[] = {{"tokens", &plan.tokens, 1, kMost},
                                    {"ranks", &plan.ranks, 1, RankTable::kMost},
                                    {"block-size", &plan.block_size, 1, kMost},
                                    {"runs", &plan.runs, 1, kMost}};
   if (const auto set = ReadSettings(args, settings); !set) {
-    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(set.error().what, kRequestUsage);
   }
   RequestPath path(plan);
   path.Run();

@@ -19,7 +19,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kRoutingUsage =
     "usage: fathom bench routing TRACE [policies=round-robin,least-loaded,prefix-hash,text,\n"
     "           approximate,kv,oracle]\n"
     "         [workers=8] [profile=polynomial] [block-size=64] [blocks=16384] [batch=8192]\n"
@@ -30,7 +30,7 @@ constexpr std::string_view kUsage =
     "TRACE has a JSON object per line: timestamp (ms), input_length, output_length, hash_ids (one\n"
     "per 512 tokens). `arrivals` times faster. Prints one JSON object.\n";
 
-struct Plan {
+struct RoutingBenchPlan {
   ReplayOptions replay;
   std::string profile = "polynomial";
   std::string policies = "round-robin,least-loaded,prefix-hash,text,approximate,kv,oracle";
@@ -47,7 +47,7 @@ Duration Of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
 }
 
-std::vector<BenchSetting> SettingsOf(Plan& plan) {
+std::vector<BenchSetting> SettingsOf(RoutingBenchPlan& plan) {
   EngineOptions& engine = plan.replay.engine;
   SteeringOptions& steering = plan.replay.router.steering;
   return {
@@ -76,8 +76,8 @@ std::vector<BenchSetting> SettingsOf(Plan& plan) {
   };
 }
 
-Result<Plan> PlanOf(std::span<const std::string_view> words) {
-  Plan plan;
+Result<RoutingBenchPlan> RoutingPlanOf(std::span<const std::string_view> words) {
+  RoutingBenchPlan plan;
   plan.replay.engine.block_size = 64;
   TRY_VOID(ReadSettings(words, SettingsOf(plan)));
   plan.replay.router.event_delay = Of(plan.delay / 1e3);
@@ -92,7 +92,7 @@ Result<Plan> PlanOf(std::span<const std::string_view> words) {
   return plan;
 }
 
-std::string ReplayOne(const std::vector<TraceRequest>& trace, const Plan& plan,
+std::string ReplayOne(const std::vector<TraceRequest>& trace, const RoutingBenchPlan& plan,
                       const TimingProfile& profile, ReplayPolicy policy, double ideal) {
   ReplayOptions options = plan.replay;
   options.router.policy = policy;
@@ -103,8 +103,8 @@ std::string ReplayOne(const std::vector<TraceRequest>& trace, const Plan& plan,
   return RoutingReport(policy, report, ideal, seconds);
 }
 
-std::vector<std::string> ReplayAll(const std::vector<TraceRequest>& trace, const Plan& plan,
-                                   const TimingProfile& profile) {
+std::vector<std::string> ReplayAll(const std::vector<TraceRequest>& trace,
+                                   const RoutingBenchPlan& plan, const TimingProfile& profile) {
   const double ideal = IdealReuse(trace, plan.replay.engine.block_size);
   std::vector<std::string> reports(plan.chosen.size());
   std::atomic<size_t> next{0};
@@ -120,21 +120,16 @@ std::vector<std::string> ReplayAll(const std::vector<TraceRequest>& trace, const
   return reports;
 }
 
-int Complain(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchRouting(std::span<const std::string_view> args) {
-  if (args.empty()) return Complain("the trace is missing");
-  const auto plan = PlanOf(args.subspan(1));
-  if (!plan) return Complain(plan.error().what);
+  if (args.empty()) return RefuseBench("the trace is missing", kRoutingUsage);
+  const auto plan = RoutingPlanOf(args.subspan(1));
+  if (!plan) return RefuseBench(plan.error().what, kRoutingUsage);
   const auto profile = TimingProfile::Named(plan->profile);
-  if (!profile) return Complain(profile.error().what);
+  if (!profile) return RefuseBench(profile.error().what, kRoutingUsage);
   auto trace = ReadTrace(std::string(args[0]));
-  if (!trace) return Complain(trace.error().what);
+  if (!trace) return RefuseBench(trace.error().what, kRoutingUsage);
   if (plan->requests > 0 && plan->requests < trace->size()) trace->resize(plan->requests);
   const auto reports = ReplayAll(*trace, *plan, **profile);
   fmt::print("{{\"policies\":[{}]}}\n", fmt::join(reports, ","));

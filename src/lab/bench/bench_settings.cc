@@ -1,9 +1,12 @@
 #include "lab/bench/bench_settings.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
+#include "base/exit_status.h"
 #include "base/text.h"
 
 namespace fathom {
@@ -56,6 +59,11 @@ Result<void> ReadSettings(std::span<const std::string_view> words,
     }
   }
   return {};
+}
+
+int RefuseBench(std::string_view what, std::string_view usage) {
+  fmt::print(stderr, "fathom bench: {}\n{}", what, usage);
+  return kExitUsage;
 }
 
 }  // namespace fathom

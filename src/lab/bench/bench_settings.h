@@ -23,4 +23,7 @@ struct BenchSetting {
 Result<void> ReadSettings(std::span<const std::string_view> words,
                           std::span<const BenchSetting> settings);
 
+// Prints what is wrong, and how the benchmark is called. The exit status of the command.
+int RefuseBench(std::string_view what, std::string_view usage);
+
 }  // namespace fathom

@@ -22,7 +22,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kSnapshotUsage =
     "usage: fathom bench snapshot [ranks=8] [blocks=1250000] [prompt=128] [churn=0.2]\n"
     "blocks: of each rank; prompt: blocks of a prompt; churn: share of the prompts that were\n"
     "replaced once. See bench/README.md.\n";
@@ -32,7 +32,7 @@ constexpr size_t kPieceBytes = 192 << 10;
 constexpr size_t kIndexBytes = size_t{16} << 30;
 constexpr BlockShape kShape{.size = 16, .pairs = false};
 
-struct Plan {
+struct SnapshotBenchPlan {
   uint64_t ranks = 8;
   uint64_t blocks = 1'250'000;
   uint64_t prompt = 128;
@@ -76,7 +76,7 @@ struct SnapshotTimes {
   bool equal = true;
 };
 
-void StorePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
+void StorePrompt(RankHoldings& rank, const SnapshotBenchPlan& plan, uint64_t number) {
   Random random(Random(number).Next());  // not shifted copies of each other
   std::vector<uint64_t> locals(plan.prompt);
   std::vector<uint64_t> hashes(plan.prompt);
@@ -85,7 +85,7 @@ void StorePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
   rank.Store({.hashes = hashes, .locals = locals}, {});
 }
 
-void RemovePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
+void RemovePrompt(RankHoldings& rank, const SnapshotBenchPlan& plan, uint64_t number) {
   Random random(Random(number).Next());
   std::vector<uint64_t> hashes(plan.prompt);
   for (uint64_t i = 0; i < plan.prompt; ++i) (void)random.Next();
@@ -95,7 +95,7 @@ void RemovePrompt(RankHoldings& rank, const Plan& plan, uint64_t number) {
 }
 
 // Caches turn over, so that records are not in the order of prompts.
-void Fill(Side& side, const Plan& plan) {
+void Fill(Side& side, const SnapshotBenchPlan& plan) {
   const uint64_t prompts = plan.blocks / plan.prompt;
   const auto replaced = static_cast<uint64_t>(plan.churn * static_cast<double>(prompts));
   for (uint64_t r = 0; r < plan.ranks; ++r) {
@@ -178,7 +178,7 @@ void ImportRank(Side& to, std::string bytes, SnapshotTimes& times) {
   });
 }
 
-SnapshotTimes MeasureSnapshot(const Plan& plan, Side& from, Side& to) {
+SnapshotTimes MeasureSnapshot(const SnapshotBenchPlan& plan, Side& from, Side& to) {
   SnapshotTimes times;
   AddTime(times.filling, [&] { Fill(from, plan); });
   for (uint64_t r = 0; r < plan.ranks; ++r) {
@@ -198,7 +198,8 @@ void WriteClocked(JsonWriter& w, std::string_view name, const Clocked& time, dou
   w.EndObject();
 }
 
-std::string SnapshotReport(const Plan& plan, const SnapshotTimes& times, const Side& from) {
+std::string SnapshotReport(const SnapshotBenchPlan& plan, const SnapshotTimes& times,
+                           const Side& from) {
   const auto pairs = static_cast<double>(from.index.held());
   JsonWriter w;
   w.BeginObject().Key("ranks").Unsigned(plan.ranks).Key("pairs").Unsigned(from.index.held());
@@ -220,14 +221,13 @@ std::string SnapshotReport(const Plan& plan, const SnapshotTimes& times, const S
 }  // namespace
 
 int RunBenchSnapshot(std::span<const std::string_view> args) {
-  Plan plan;
+  SnapshotBenchPlan plan;
   const BenchSetting settings[] = {{"ranks", &plan.ranks, 1, 1024},
                                    {"blocks", &plan.blocks, 1, 1e8},
                                    {"prompt", &plan.prompt, 1, 65536},
                                    {"churn", &plan.churn, 0, 1}};
   if (const auto set = ReadSettings(args, settings); !set) {
-    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(set.error().what, kSnapshotUsage);
   }
   Side from(1);
   Side to(2);

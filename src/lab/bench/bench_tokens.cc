@@ -24,13 +24,13 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kTokensUsage =
     "usage: fathom bench tokens MODEL_FOLDER [texts=FILE,...] [chats=FILE,...] [runs=3]\n"
     "         [block-size=16]\n"
     "Files have a JSON value per line: texts, or bodies of requests of one conversation in their\n"
     "order, for /v1/chat/completions, /v1/messages or /v1/responses.\n";
 
-struct Plan {
+struct TokensBenchPlan {
   std::string texts;
   std::string chats;
   uint64_t runs = 3;
@@ -40,7 +40,7 @@ struct Plan {
 using Model = std::shared_ptr<const LanguageModel>;
 
 TimePoint Now() { return std::chrono::steady_clock::now(); }
-double Microseconds(Duration duration) { return Seconds(duration) * 1e6; }
+double AsMicroseconds(Duration duration) { return Seconds(duration) * 1e6; }
 
 Result<std::vector<std::string>> LinesOf(const std::string& path) {
   auto text = ReadFile(path);
@@ -96,9 +96,9 @@ Result<void> MeasureTexts(const LanguageModel& model, const std::string& path, u
 
 // --- chats, one after the other
 
-enum Stage { kParse, kRender, kCut, kEncode, kJoin, kKeys, kStages };
-constexpr std::string_view kStageNames[kStages] = {"parse",  "render", "cut",
-                                                   "encode", "join",   "keys"};
+enum TokenStage { kParse, kRender, kCut, kEncode, kJoin, kKeys, kTokenStages };
+constexpr std::string_view kTokenStageNames[kTokenStages] = {"parse",  "render", "cut",
+                                                             "encode", "join",   "keys"};
 
 // What one router has in memory, and the way of a request through it.
 class Turns {
@@ -106,7 +106,7 @@ class Turns {
   Turns(const LanguageModel& model, uint32_t block_size) : model_(model), shape_{block_size} {}
 
   struct Cost {
-    std::array<Duration, kStages> stages{};
+    std::array<Duration, kTokenStages> stages{};
     size_t new_bytes = 0;
     Digest digest;
     uint64_t last_key = 0;
@@ -147,7 +147,7 @@ uint64_t Turns::KeysOf(const PromptParts& parts, std::span<const TokenId> tokens
 Result<Turns::Cost> Turns::Take(std::string_view body) {
   Cost cost;
   TimePoint then = Now();
-  const auto end = [&](Stage stage) {
+  const auto end = [&](TokenStage stage) {
     const TimePoint now = Now();
     cost.stages[stage] = now - then;
     then = now;
@@ -176,7 +176,7 @@ Result<Turns::Cost> Turns::Take(std::string_view body) {
 }
 
 // By its whole, so that the stages are those of one turn and add up.
-Turns::Cost Median(std::vector<Turns::Cost> costs) {
+Turns::Cost MedianCost(std::vector<Turns::Cost> costs) {
   const auto middle = costs.begin() + static_cast<std::ptrdiff_t>(costs.size() / 2);
   std::ranges::nth_element(costs, middle, {}, &Turns::Cost::Whole);
   return *middle;
@@ -186,15 +186,15 @@ void WriteTurn(JsonWriter& w, const Turns::Cost& cost, size_t bytes) {
   w.BeginObject().Key("bytes").Unsigned(bytes).Key("new_bytes").Unsigned(cost.new_bytes);
   cost.digest.Write(w);
   w.Key("last_key").Unsigned(cost.last_key);
-  w.Key("microseconds").Number(Microseconds(cost.Whole())).Key("stages").BeginObject();
-  for (size_t i = 0; i < kStages; ++i) {
-    w.Key(kStageNames[i]).Number(Microseconds(cost.stages[i]));
+  w.Key("microseconds").Number(AsMicroseconds(cost.Whole())).Key("stages").BeginObject();
+  for (size_t i = 0; i < kTokenStages; ++i) {
+    w.Key(kTokenStageNames[i]).Number(AsMicroseconds(cost.stages[i]));
   }
   w.EndObject().EndObject();
 }
 
-Result<void> MeasureChats(const LanguageModel& model, const std::string& path, const Plan& plan,
-                          JsonWriter& w) {
+Result<void> MeasureChats(const LanguageModel& model, const std::string& path,
+                          const TokensBenchPlan& plan, JsonWriter& w) {
   TRY(const auto bodies, LinesOf(path));
   std::vector<std::vector<Turns::Cost>> costs(bodies.size());
   for (uint64_t run = 0; run < plan.runs; ++run) {
@@ -205,12 +205,12 @@ Result<void> MeasureChats(const LanguageModel& model, const std::string& path, c
     }
   }
   w.BeginArray();
-  for (size_t i = 0; i < bodies.size(); ++i) WriteTurn(w, Median(costs[i]), bodies[i].size());
+  for (size_t i = 0; i < bodies.size(); ++i) WriteTurn(w, MedianCost(costs[i]), bodies[i].size());
   w.EndArray();
   return {};
 }
 
-Result<std::string> Measure(std::string_view folder, const Plan& plan) {
+Result<std::string> MeasureTokens(std::string_view folder, const TokensBenchPlan& plan) {
   const TimePoint begun = Now();
   TRY(const Model model, LanguageModel::Load({.model = std::string(folder)}));
   JsonWriter w;
@@ -230,20 +230,19 @@ Result<std::string> Measure(std::string_view folder, const Plan& plan) {
 }  // namespace
 
 int RunBenchTokens(std::span<const std::string_view> args) {
-  Plan plan;
+  TokensBenchPlan plan;
   const BenchSetting settings[] = {{"texts", &plan.texts},
                                    {"chats", &plan.chats},
                                    {"runs", &plan.runs, 1, 1e6},
                                    {"block-size", &plan.block_size, 1, 1 << 20}};
   if (args.empty()) {
-    fmt::print(stderr, "{}", kUsage);
+    fmt::print(stderr, "{}", kTokensUsage);
     return kExitUsage;
   }
   if (const auto set = ReadSettings(args.subspan(1), settings); !set) {
-    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(set.error().what, kTokensUsage);
   }
-  const auto report = Measure(args[0], plan);
+  const auto report = MeasureTokens(args[0], plan);
   if (!report) {
     fmt::print(stderr, "fathom bench: {}\n", report.error().what);
     return kExitFailed;

@@ -16,18 +16,19 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kTraceUsage =
     "usage: fathom bench trace URL TRACE [requests=N] [arrivals=1] [model=NAME] [api-key=KEY]\n"
     "Prompts are token ids. `arrivals` times faster than the trace. Prints one JSON object, times\n"
     "in milliseconds from when each request was due.\n";
 
-struct Plan {
+struct TraceBenchPlan {
   PlaybackOptions playback;
   uint64_t requests = 0;  // of the trace; 0: all
   double arrivals = 1;
 };
 
-std::vector<PlaybackRequest> RequestsOf(const std::vector<TraceRequest>& trace, const Plan& plan) {
+std::vector<PlaybackRequest> RequestsOf(const std::vector<TraceRequest>& trace,
+                                        const TraceBenchPlan& plan) {
   const size_t most = plan.requests == 0 ? trace.size() : plan.requests;
   std::vector<PlaybackRequest> requests;
   for (size_t i = 0; i < std::min(most, trace.size()); ++i) {
@@ -45,7 +46,7 @@ Task<void> PlayThenStop(Playback& playback, Loop& loop) {
   loop.Stop();
 }
 
-PlaybackReport Play(const Plan& plan, std::vector<PlaybackRequest> requests) {
+PlaybackReport PlayTrace(const TraceBenchPlan& plan, std::vector<PlaybackRequest> requests) {
   Loop loop;
   Resolver resolver;
   Playback playback(loop, resolver, plan.playback, std::move(requests));
@@ -54,7 +55,7 @@ PlaybackReport Play(const Plan& plan, std::vector<PlaybackRequest> requests) {
   return playback.report();
 }
 
-void WriteTimes(JsonWriter& w, std::string_view name, const LatencyHistogram& times) {
+void WriteTraceTimes(JsonWriter& w, std::string_view name, const LatencyHistogram& times) {
   const auto milliseconds = [](Duration d) { return Seconds(d) * 1e3; };
   w.Key(name).BeginObject();
   w.Key("p50").Number(milliseconds(times.Percentile(50)));
@@ -64,7 +65,7 @@ void WriteTimes(JsonWriter& w, std::string_view name, const LatencyHistogram& ti
   w.EndObject();
 }
 
-std::string ReportOf(const PlaybackReport& report) {
+std::string TraceReportOf(const PlaybackReport& report) {
   const auto prompts = static_cast<double>(std::max<uint64_t>(report.prompt_tokens, 1));
   JsonWriter w;
   w.BeginObject().Key("started").Unsigned(report.started);
@@ -75,39 +76,34 @@ std::string ReportOf(const PlaybackReport& report) {
   w.Key("reuse").Number(static_cast<double>(report.cached_tokens) / prompts);
   w.Key("announced").Unsigned(report.announced);
   w.Key("announced_reuse").Number(static_cast<double>(report.announced_cached_tokens) / prompts);
-  WriteTimes(w, "ttft_ms", report.first_byte);
-  WriteTimes(w, "total_ms", report.total);
-  WriteTimes(w, "lag_ms", report.lag);
+  WriteTraceTimes(w, "ttft_ms", report.first_byte);
+  WriteTraceTimes(w, "total_ms", report.total);
+  WriteTraceTimes(w, "lag_ms", report.lag);
   w.Key("seconds").Number(report.seconds);
   w.EndObject();
   return w.Take();
 }
 
-int Complain(std::string_view what) {
-  fmt::print(stderr, "fathom bench: {}\n{}", what, kUsage);
-  return kExitUsage;
-}
-
 }  // namespace
 
 int RunBenchTrace(std::span<const std::string_view> args) {
-  if (args.size() < 2) return Complain("URL or TRACE is missing");
+  if (args.size() < 2) return RefuseBench("URL or TRACE is missing", kTraceUsage);
   auto url = Url::Parse(args[0]);
-  if (!url) return Complain(url.error().what);
-  if (url->tls()) return Complain("https is not supported here");
-  Plan plan;
+  if (!url) return RefuseBench(url.error().what, kTraceUsage);
+  if (url->tls()) return RefuseBench("https is not supported here", kTraceUsage);
+  TraceBenchPlan plan;
   plan.playback.endpoint.url = *std::move(url);
   const BenchSetting settings[] = {{"requests", &plan.requests},
                                    {"arrivals", &plan.arrivals, 1e-6},
                                    {"model", &plan.playback.model},
                                    {"api-key", &plan.playback.api_key}};
   if (const auto set = ReadSettings(args.subspan(2), settings); !set) {
-    return Complain(set.error().what);
+    return RefuseBench(set.error().what, kTraceUsage);
   }
   const auto trace = ReadTrace(std::string(args[1]));
-  if (!trace) return Complain(trace.error().what);
-  const PlaybackReport report = Play(plan, RequestsOf(*trace, plan));
-  fmt::print("{}\n", ReportOf(report));
+  if (!trace) return RefuseBench(trace.error().what, kTraceUsage);
+  const PlaybackReport report = PlayTrace(plan, RequestsOf(*trace, plan));
+  fmt::print("{}\n", TraceReportOf(report));
   return report.error_count() == 0 ? kExitFine : kExitFailed;
 }
 

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "codec/json.h"
 #include "lab/bench/bench_settings.h"
+#include "lab/bench/median.h"
 #include "router/fleet/fleet.h"
 #include "router/routing/reservation.h"
 #include "router/routing/testimony.h"
@@ -18,7 +19,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kTrustUsage =
     "usage: fathom bench trust [ranks=8] [block-size=16] [news=256] [memory-mib=64] [runs=4000]\n"
     "The same requests through the same decisions, once with everything that watches ranks and "
     "once\n"
@@ -26,9 +27,9 @@ constexpr std::string_view kUsage =
     "tokens,\n"
     "which are others each time; a cold one is new from its first token on.\n";
 
-constexpr uint64_t kTurn = 20;  // requests of one side before it is the other's turn
+constexpr uint64_t kWatchTurn = 20;  // requests of one side before it is the other's turn
 
-struct Plan {
+struct TrustBenchPlan {
   uint64_t ranks = 8;
   uint64_t block_size = 16;
   uint64_t news = 256;
@@ -48,7 +49,7 @@ void Renew(std::span<TokenId> tokens, Random& random) {
   for (TokenId& token : tokens) token = static_cast<TokenId>(random.Below(128'000));
 }
 
-struct Times {
+struct WatchTimes {
   std::vector<Duration> until_sent;  // from the question
   std::vector<Duration> whole;       // with what follows the first and the last byte
 };
@@ -56,7 +57,7 @@ struct Times {
 // A fleet, and one request after the other.
 class WatchedFleet {
  public:
-  WatchedFleet(const Plan& plan, const Prompt& prompt, bool watched)
+  WatchedFleet(const TrustBenchPlan& plan, const Prompt& prompt, bool watched)
       : plan_(plan),
         watched_(watched),
         index_(size_t{4} << 30, 1, watched ? size_t{plan.memory} << 20 : 0),
@@ -74,9 +75,9 @@ class WatchedFleet {
   }
 
   void Turn() {
-    for (uint64_t i = 0; i < kTurn; ++i) Once();
+    for (uint64_t i = 0; i < kWatchTurn; ++i) Once();
   }
-  const Times& times() const { return times_; }
+  const WatchTimes& times() const { return times_; }
   // Every choice knew what it should.
   bool right() const { return right_; }
 
@@ -128,7 +129,7 @@ class WatchedFleet {
     right_ = right_ && cached == deepest_;
   }
 
-  const Plan plan_;
+  const TrustBenchPlan plan_;
   const bool watched_;
   CacheIndex index_;
   Random random_{1};
@@ -142,18 +143,12 @@ class WatchedFleet {
   SteeringWorld world_{SteeringOptions{}, 1};
   Steering steering_{world_, DepthsOf(&index_), 1};
   size_t deepest_ = 0;  // tokens
-  Times times_;
+  WatchTimes times_;
   bool right_ = true;
 };
 
-double MedianMicroseconds(std::vector<Duration> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return Seconds(*middle) * 1e6;
-}
-
-void WriteTimes(JsonWriter& w, std::string_view name, const std::vector<Duration>& on,
-                const std::vector<Duration>& off) {
+void WriteWatchTimes(JsonWriter& w, std::string_view name, const std::vector<Duration>& on,
+                     const std::vector<Duration>& off) {
   const double with = MedianMicroseconds(on);
   const double without = MedianMicroseconds(off);
   w.Key(name).BeginObject().Key("on_us").Number(with).Key("off_us").Number(without);
@@ -161,16 +156,16 @@ void WriteTimes(JsonWriter& w, std::string_view name, const std::vector<Duration
 }
 
 // False: a choice was wrong.
-bool Measure(const Plan& plan, const Prompt& prompt, JsonWriter& w) {
+bool MeasureTrust(const TrustBenchPlan& plan, const Prompt& prompt, JsonWriter& w) {
   WatchedFleet on(plan, prompt, true);
   WatchedFleet off(plan, prompt, false);
-  for (uint64_t run = 0; run < plan.runs; run += kTurn) {
+  for (uint64_t run = 0; run < plan.runs; run += kWatchTurn) {
     on.Turn();
     off.Turn();
   }
   w.BeginObject().Key("prompt").String(prompt.name);
-  WriteTimes(w, "until_sent", on.times().until_sent, off.times().until_sent);
-  WriteTimes(w, "whole", on.times().whole, off.times().whole);
+  WriteWatchTimes(w, "until_sent", on.times().until_sent, off.times().until_sent);
+  WriteWatchTimes(w, "whole", on.times().whole, off.times().whole);
   w.EndObject();
   return on.right() && off.right();
 }
@@ -178,7 +173,7 @@ bool Measure(const Plan& plan, const Prompt& prompt, JsonWriter& w) {
 }  // namespace
 
 int RunBenchTrust(std::span<const std::string_view> args) {
-  Plan plan;
+  TrustBenchPlan plan;
   constexpr double kMost = 1 << 24;
   const BenchSetting settings[] = {{"ranks", &plan.ranks, 1, 4096},
                                    {"block-size", &plan.block_size, 1, 1024},
@@ -186,13 +181,12 @@ int RunBenchTrust(std::span<const std::string_view> args) {
                                    {"memory-mib", &plan.memory, 1, 65536},
                                    {"runs", &plan.runs, 1, kMost}};
   if (const auto set = ReadSettings(args, settings); !set) {
-    fmt::print(stderr, "fathom bench: {}\n{}", set.error().what, kUsage);
-    return kExitUsage;
+    return RefuseBench(set.error().what, kTrustUsage);
   }
   JsonWriter w;
   w.BeginObject().Key("ranks").Unsigned(plan.ranks).Key("prompts").BeginArray();
   bool right = true;
-  for (const Prompt& prompt : kPrompts) right = Measure(plan, prompt, w) && right;
+  for (const Prompt& prompt : kPrompts) right = MeasureTrust(plan, prompt, w) && right;
   w.EndArray().EndObject();
   if (!right) {
     fmt::print(stderr, "fathom bench: a choice was wrong\n");

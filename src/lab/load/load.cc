@@ -23,7 +23,7 @@ std::string Prompt(size_t bytes) {
   return text;
 }
 
-std::string Body(const LoadOptions& options) {
+std::string LoadBody(const LoadOptions& options) {
   JsonWriter w;
   w.BeginObject().Key("model").String(options.model);
   if (options.path.ends_with("/chat/completions")) {
@@ -44,7 +44,7 @@ std::string Body(const LoadOptions& options) {
 }  // namespace
 
 std::string BuildLoadRequest(const LoadOptions& options) {
-  const std::string body = Body(options);
+  const std::string body = LoadBody(options);
   std::string out;
   AppendRequestHead(out, "POST", options.endpoint.url, options.path);
   if (!options.api_key.empty()) out += fmt::format("authorization: Bearer {}\r\n", options.api_key);

@@ -10,7 +10,7 @@
 namespace fathom {
 namespace {
 
-constexpr std::string_view kWords[] = {
+constexpr std::string_view kAnswerWords[] = {
     " lead",  " line",    " sound",   " depth", " keel",   " tide",   " shoal", " reef",
     " chart", " compass", " bearing", " mark",  " twain",  " harbor", " buoy",  " anchor",
     " swell", " current", " drift",   " calm",  " fathom", " league", " knot",  " cable",
@@ -35,7 +35,7 @@ Result<std::vector<TokenId>> MakeAnswer(const AnswerSeed& seed, std::span<const 
   Random words(XXH3_64bits_withSeed(prompt.data(), prompt.size_bytes(), seed.seed + seed.choice));
   std::string text = fmt::format("{}{}/{}:", seed.inside_text ? " " : "", seed.speaker, seed.rank);
   // A word has one token at least.
-  for (size_t i = 0; i < count; ++i) text += kWords[words.Below(std::size(kWords))];
+  for (size_t i = 0; i < count; ++i) text += kAnswerWords[words.Below(std::size(kAnswerWords))];
   TRY(std::vector<TokenId> answer, tokenizer.Continuation(text));
   answer.resize(std::min(answer.size(), count));
   return answer;

@@ -34,7 +34,7 @@ Json Event(std::string_view frame) {
   return json ? *json : Json();
 }
 
-const Json& Choice(const Json& answer) { return answer.Find("choices")->array()->front(); }
+const Json& ChoiceOf(const Json& answer) { return answer.Find("choices")->array()->front(); }
 
 TEST(Speaker, NamesItselfInEveryToken) {
   EXPECT_EQ(Speaker("mock-8100", 0).Tokens(3), "mock-8100:0 mock-8100:1 mock-8100:2 ");
@@ -71,8 +71,8 @@ TEST(StreamFrames, ChatEventsAreWhatVllmSends) {
 TEST(StreamFrames, TextEventsAndUsageAreJson) {
   const Speaker speaker("quo\"te", 0);
   StreamFrames frames(kText, speaker);
-  EXPECT_EQ(*Choice(Event(frames.Token(0))).Find("text")->string(), "quo\"te:0 ");
-  EXPECT_EQ(*Choice(Event(frames.Nothing("abort"))).Find("finish_reason")->string(), "abort");
+  EXPECT_EQ(*ChoiceOf(Event(frames.Token(0))).Find("text")->string(), "quo\"te:0 ");
+  EXPECT_EQ(*ChoiceOf(Event(frames.Nothing("abort"))).Find("finish_reason")->string(), "abort");
   const Json usage = Event(frames.Usage(5, 2));
   EXPECT_TRUE(usage.Find("choices")->array()->empty());
   EXPECT_EQ(usage.Find("usage")->Find("total_tokens")->unsigned_integer(), 7u);
@@ -90,7 +90,7 @@ TEST(AnswerEnvelope, HoldsATextOfAnyLength) {
     const AnswerEnvelope envelope = MakeEnvelope(identity, "stop", 3, 4);
     const auto json = Json::Parse(envelope.before + "x y" + envelope.after);
     ASSERT_TRUE(json);
-    const Json& choice = Choice(*json);
+    const Json& choice = ChoiceOf(*json);
     const Json* text =
         identity.chat ? choice.Find("message")->Find("content") : choice.Find("text");
     EXPECT_EQ(*text->string(), "x y");

@@ -33,7 +33,7 @@ struct History {
   std::vector<KvEvent> events;
 };
 
-History Finish(EngineCore& core) {
+History FinishWithHistory(EngineCore& core) {
   History history;
   for (EngineStep step; core.Step(step);) {
     history.outputs.insert(history.outputs.end(), step.outputs.begin(), step.outputs.end());
@@ -45,7 +45,7 @@ History Finish(EngineCore& core) {
 
 History Ask(EngineCore& core, EngineRequest request) {
   EXPECT_TRUE(core.Submit(std::move(request)));
-  return Finish(core);
+  return FinishWithHistory(core);
 }
 
 uint32_t Cached(EngineCore& core, EngineRequest request) {
@@ -130,7 +130,7 @@ TEST(EngineCache, TellsWhoseSequenceWasPreempted) {
   for (TokenId i = 1; i < 4; ++i) {
     ASSERT_TRUE(core.Submit({.prompt = Prompt(1000 * i, 40), .max_tokens = 60}));
   }
-  const History history = Finish(core);
+  const History history = FinishWithHistory(core);
   ASSERT_GT(core.counters().preemptions, 0u);
   const auto preempted = std::ranges::count_if(history.outputs, &EngineOutput::preempted);
   EXPECT_GT(preempted, 0);
@@ -219,7 +219,7 @@ TEST_F(SharedLedger, DoesNotCountThatAPreemptedSequenceRunsAgain) {
   for (TokenId i = 0; i < 4; ++i) {
     ASSERT_TRUE(core.Submit({.prompt = Prompt(1000 * i, 40), .max_tokens = 60}));
   }
-  Finish(core);
+  FinishWithHistory(core);
   EXPECT_GT(core.counters().preemptions, 0u);
   EXPECT_EQ(Recomputed(core), 0u);
 }

@@ -13,19 +13,19 @@ namespace {
 
 using testing::SizeIs;
 
-const TimingProfile& Polynomial() {
+const TimingProfile& PolynomialTimes() {
   static const auto profile = *TimingProfile::Named("polynomial");
   return *profile;
 }
 
-std::vector<TokenId> Prompt(TokenId first, size_t count) {
+std::vector<TokenId> PromptFrom(TokenId first, size_t count) {
   std::vector<TokenId> tokens(count);
   for (size_t i = 0; i < count; ++i) tokens[i] = first + static_cast<TokenId>(i);
   return tokens;
 }
 
 // What a listener who believes every event thinks the cache holds.
-class Listener {
+class EventListener {
  public:
   void Hear(const std::vector<KvEvent>& events) {
     for (const KvEvent& event : events) {
@@ -57,7 +57,7 @@ std::vector<BlockHash> Sorted(std::vector<BlockHash> hashes) {
 }
 
 // Runs until nothing is left; the outputs of all steps.
-std::vector<EngineOutput> Finish(EngineCore& core, Duration* took = nullptr) {
+std::vector<EngineOutput> FinishAll(EngineCore& core, Duration* took = nullptr) {
   std::vector<EngineOutput> outputs;
   for (EngineStep step; core.Step(step);) {
     outputs.insert(outputs.end(), step.outputs.begin(), step.outputs.end());
@@ -67,38 +67,39 @@ std::vector<EngineOutput> Finish(EngineCore& core, Duration* took = nullptr) {
 }
 
 TEST(EngineCore, AlwaysComputesTheLastToken) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 32), .max_tokens = 1}));
-  EXPECT_EQ(Finish(core).front().cached_tokens, 0u);
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 32), .max_tokens = 1}));
-  EXPECT_EQ(Finish(core).front().cached_tokens, 16u);
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 33), .max_tokens = 1}));
-  EXPECT_EQ(Finish(core).front().cached_tokens, 32u);
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 32), .max_tokens = 1}));
+  EXPECT_EQ(FinishAll(core).front().cached_tokens, 0u);
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 32), .max_tokens = 1}));
+  EXPECT_EQ(FinishAll(core).front().cached_tokens, 16u);
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 33), .max_tokens = 1}));
+  EXPECT_EQ(FinishAll(core).front().cached_tokens, 32u);
 }
 
 TEST(EngineCore, CachesWhatItGenerates) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 10), .max_tokens = 40}));
-  std::vector<TokenId> conversation = Prompt(1, 10);
-  for (const EngineOutput& output : Finish(core)) conversation.push_back(output.token);
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 10), .max_tokens = 40}));
+  std::vector<TokenId> conversation = PromptFrom(1, 10);
+  for (const EngineOutput& output : FinishAll(core)) conversation.push_back(output.token);
   ASSERT_THAT(conversation, SizeIs(50));
   ASSERT_TRUE(core.Submit({.prompt = conversation, .max_tokens = 1}));
-  EXPECT_EQ(Finish(core).front().cached_tokens, 48u);
+  EXPECT_EQ(FinishAll(core).front().cached_tokens, 48u);
 }
 
 TEST(EngineCore, SharesBlocksFromTheMomentTheyAreScheduled) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1}));
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 1}));
   std::vector<uint32_t> cached;
-  for (const EngineOutput& output : Finish(core)) cached.push_back(output.cached_tokens);
+  for (const EngineOutput& output : FinishAll(core)) cached.push_back(output.cached_tokens);
   EXPECT_THAT(cached, testing::ElementsAre(0, 32, 32));
 }
 
 // What the events since then say is what the cache holds.
 TEST(EngineCore, ForgetsEverythingInARestartAndStillAnswersEverybody) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 40}));
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(5000, 40), .max_tokens = 20}));
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 40}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(5000, 40), .max_tokens = 20}));
   size_t answered = 0;
   EngineStep step;
   for (int i = 0; i < 10 && core.Step(step); ++i) answered += step.outputs.size();
@@ -122,8 +123,8 @@ TEST(EngineCore, ForgetsEverythingInARestartAndStillAnswersEverybody) {
 // In both directions: there is always room for those who were admitted before.
 TEST(EngineCore, ComesBackFromARestartWithOtherBlocks) {
   for (const uint32_t size : {4u, 24u, 64u, 4096u}) {
-    EngineCore core({.block_size = 16, .num_blocks = 9}, Polynomial());
-    ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 100), .max_tokens = 28}));
+    EngineCore core({.block_size = 16, .num_blocks = 9}, PolynomialTimes());
+    ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 100), .max_tokens = 28}));
     size_t answered = 0;
     EngineStep step;
     for (int i = 0; i < 10 && core.Step(step); ++i) answered += step.outputs.size();
@@ -147,20 +148,20 @@ TEST(EngineCore, ComesBackFromARestartWithOtherBlocks) {
 }
 
 TEST(EngineCore, KeepsNamespacesApart) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1}));
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1, .salt = "tenant"}));
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1, .lora = "ada"}));
-  for (const EngineOutput& output : Finish(core)) EXPECT_EQ(output.cached_tokens, 0u);
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 1}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 1, .salt = "tenant"}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 1, .lora = "ada"}));
+  for (const EngineOutput& output : FinishAll(core)) EXPECT_EQ(output.cached_tokens, 0u);
 }
 
 TEST(EngineCore, PrefillsALongPromptInChunksBesideWhatRuns) {
   EngineCore core({.block_size = 16, .num_blocks = 1000, .max_num_batched_tokens = 512},
-                  Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 100), .max_tokens = 10}));
+                  PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 100), .max_tokens = 10}));
   EngineStep step;
   ASSERT_TRUE(core.Step(step));
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(5000, 2000), .max_tokens = 1}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(5000, 2000), .max_tokens = 1}));
   ASSERT_TRUE(core.Step(step));
   EXPECT_EQ(step.load.decoding, 1u);
   EXPECT_EQ(step.load.new_tokens, 511u);
@@ -168,17 +169,18 @@ TEST(EngineCore, PrefillsALongPromptInChunksBesideWhatRuns) {
 }
 
 TEST(EngineCore, RunsNoMoreThanItsLimitAtOnce) {
-  EngineCore core({.num_blocks = 1000, .max_num_seqs = 4}, Polynomial());
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 20), .max_tokens = 9}));
+  EngineCore core({.num_blocks = 1000, .max_num_seqs = 4}, PolynomialTimes());
+  for (int i = 0; i < 10; ++i)
+    ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 20), .max_tokens = 9}));
   for (EngineStep step; core.Step(step);) EXPECT_LE(core.running(), 4u);
 }
 
 TEST(EngineCore, PreemptsTheYoungestWhenTheCacheIsFullAndStillAnswersEverybody) {
-  EngineCore core({.block_size = 16, .num_blocks = 13}, Polynomial());
+  EngineCore core({.block_size = 16, .num_blocks = 13}, PolynomialTimes());
   for (TokenId i = 0; i < 4; ++i) {
-    ASSERT_TRUE(core.Submit({.prompt = Prompt(1000 * i, 40), .max_tokens = 60}));
+    ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1000 * i, 40), .max_tokens = 60}));
   }
-  const auto outputs = Finish(core);
+  const auto outputs = FinishAll(core);
   EXPECT_GT(core.counters().preemptions, 0u);
   EXPECT_EQ(std::count_if(outputs.begin(), outputs.end(),
                           [](const EngineOutput& output) { return output.finished; }),
@@ -188,18 +190,18 @@ TEST(EngineCore, PreemptsTheYoungestWhenTheCacheIsFullAndStillAnswersEverybody) 
 }
 
 TEST(EngineCore, RefusesWhatCanNeverFit) {
-  EngineCore core({.block_size = 16, .num_blocks = 5}, Polynomial());
-  EXPECT_TRUE(core.Submit({.prompt = Prompt(1, 60), .max_tokens = 4}));
-  EXPECT_FALSE(core.Submit({.prompt = Prompt(1, 60), .max_tokens = 5}));
+  EngineCore core({.block_size = 16, .num_blocks = 5}, PolynomialTimes());
+  EXPECT_TRUE(core.Submit({.prompt = PromptFrom(1, 60), .max_tokens = 4}));
+  EXPECT_FALSE(core.Submit({.prompt = PromptFrom(1, 60), .max_tokens = 5}));
   EXPECT_FALSE(core.Submit({.prompt = {}, .max_tokens = 5}));
 }
 
 TEST(EngineCore, ACancelledSequenceLeavesNothingBehind) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  const SequenceId running = *core.Submit({.prompt = Prompt(1, 40), .max_tokens = 100});
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  const SequenceId running = *core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 100});
   EngineStep step;
   ASSERT_TRUE(core.Step(step));
-  const SequenceId waiting = *core.Submit({.prompt = Prompt(1, 40), .max_tokens = 100});
+  const SequenceId waiting = *core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 100});
   core.Cancel(waiting);
   core.Cancel(running);
   core.Cancel(running);
@@ -208,14 +210,14 @@ TEST(EngineCore, ACancelledSequenceLeavesNothingBehind) {
 }
 
 TEST(EngineCore, AnnouncesAResetWithTheNextStep) {
-  EngineCore core({.block_size = 16, .num_blocks = 100}, Polynomial());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 2}));
+  EngineCore core({.block_size = 16, .num_blocks = 100}, PolynomialTimes());
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 2}));
   EngineStep step;
   ASSERT_TRUE(core.Step(step));
   EXPECT_FALSE(core.ResetPrefixCache());
-  Finish(core);
+  FinishAll(core);
   EXPECT_TRUE(core.ResetPrefixCache());
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 40), .max_tokens = 1}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 40), .max_tokens = 1}));
   ASSERT_TRUE(core.Step(step));
   EXPECT_TRUE(std::holds_alternative<AllBlocksCleared>(step.events.front()));
   EXPECT_EQ(step.outputs.front().cached_tokens, 0u);
@@ -223,7 +225,7 @@ TEST(EngineCore, AnnouncesAResetWithTheNextStep) {
 
 // Random traffic with shared prefixes, cancellations and resets on a cache that is too small.
 struct Traffic {
-  explicit Traffic(uint64_t seed) : random(seed), core(Options(), Polynomial()) {}
+  explicit Traffic(uint64_t seed) : random(seed), core(Options(), PolynomialTimes()) {}
 
   EngineOptions Options() {
     return {.block_size = static_cast<uint32_t>(1 + random.Below(16)),
@@ -234,7 +236,7 @@ struct Traffic {
   }
 
   void Submit() {
-    auto prompt = Prompt(static_cast<TokenId>(1000 * random.Below(3)), 1 + random.Below(30));
+    auto prompt = PromptFrom(static_cast<TokenId>(1000 * random.Below(3)), 1 + random.Below(30));
     if (random.Below(2) == 0) prompt.push_back(static_cast<TokenId>(random.Below(3)));
     const auto most = static_cast<uint32_t>(1 + random.Below(20));
     const auto id = core.Submit({.prompt = std::move(prompt),
@@ -251,7 +253,7 @@ struct Traffic {
 TEST(EngineCore, EventsReplayedGiveExactlyThePoolAfterAnyHistory) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Traffic traffic(seed);
-    Listener listener;
+    EventListener listener;
     EngineStep step;
     for (int i = 0; i < 150; ++i) {
       if (traffic.random.Below(3) == 0) traffic.Submit();
@@ -285,9 +287,9 @@ TEST(EngineCore, TheSameSeedAndCallsGiveTheSameHistory) {
 TEST(EngineCore, TimeToFirstTokenOfALonePromptIsWhatTheTableSays) {
   const auto profile = *MeasuredProfile::Named("h200-llama-3.1-8b");
   EngineCore core({.num_blocks = 8192, .max_num_batched_tokens = 16384}, *profile);
-  ASSERT_TRUE(core.Submit({.prompt = Prompt(1, 8192), .max_tokens = 1}));
+  ASSERT_TRUE(core.Submit({.prompt = PromptFrom(1, 8192), .max_tokens = 1}));
   Duration took{};
-  Finish(core, &took);
+  FinishAll(core, &took);
   EXPECT_NEAR(Seconds(took), 0.2513161, 1e-6);
 }
 
@@ -295,7 +297,7 @@ TEST(EngineCore, SaturatedDecodingRunsAtTheTablesRate) {
   const auto profile = *MeasuredProfile::Named("h200-llama-3.1-8b");
   EngineCore core({.num_blocks = 65536, .max_num_seqs = 64}, *profile);
   for (TokenId i = 0; i < 64; ++i) {
-    ASSERT_TRUE(core.Submit({.prompt = Prompt(100000 * i, 1024 - 50), .max_tokens = 100}));
+    ASSERT_TRUE(core.Submit({.prompt = PromptFrom(100000 * i, 1024 - 50), .max_tokens = 100}));
   }
   uint64_t tokens = 0;
   Duration took{};

@@ -61,7 +61,7 @@ class Client final : public TicketWatcher {
   size_t running_ = 0;
 };
 
-std::vector<TokenId> Prompt(size_t size, TokenId first = 1) {
+std::vector<TokenId> DriverPrompt(size_t size, TokenId first = 1) {
   std::vector<TokenId> prompt(size);
   std::iota(prompt.begin(), prompt.end(), first);
   return prompt;
@@ -87,7 +87,7 @@ TEST_F(EngineDriverTest, HandsOutTheTokensOfASequenceOneStepAfterTheOther) {
   EngineDriver& driver = Make(1, milliseconds(5));
   Client client(loop_, driver, clients_);
   const TimePoint begun = loop_.now();
-  loop_.Post([&] { client.Submit(Prompt(10), 4); });
+  loop_.Post([&] { client.Submit(DriverPrompt(10), 4); });
   loop_.Run();
   ASSERT_EQ(client.taken.size(), 4u);
   EXPECT_FALSE(client.taken[2].finished);
@@ -104,7 +104,7 @@ TEST_F(EngineDriverTest, IsFasterByItsSpeedup) {
   EngineDriver& driver = Make(1e6, std::chrono::hours(1));
   Client client(loop_, driver, clients_);
   const TimePoint begun = loop_.now();
-  loop_.Post([&] { client.Submit(Prompt(10), 10); });  // ten hours, or 36 ms
+  loop_.Post([&] { client.Submit(DriverPrompt(10), 10); });  // ten hours, or 36 ms
   loop_.Run();
   ASSERT_EQ(client.taken.size(), 10u);
   EXPECT_GE(client.times.back() - begun, milliseconds(36));
@@ -114,8 +114,8 @@ TEST_F(EngineDriverTest, RunsTheSequencesOfATicketTogether) {
   EngineDriver& driver = Make(100, milliseconds(5));
   Client client(loop_, driver, clients_);
   loop_.Post([&] {
-    client.Submit(Prompt(10), 2);
-    client.Submit(Prompt(10), 3);
+    client.Submit(DriverPrompt(10), 2);
+    client.Submit(DriverPrompt(10), 3);
   });
   loop_.Run();
   std::vector<uint32_t> choices;
@@ -130,8 +130,8 @@ TEST_F(EngineDriverTest, CancelsWhatAClientLeavesBehind) {
   Client leaves(loop_, driver, clients_);
   leaves.leave_after = 2;
   loop_.Post([&] {
-    leaves.Submit(Prompt(10), 1000 / 5);
-    stays.Submit(Prompt(10, 100), 20);
+    leaves.Submit(DriverPrompt(10), 1000 / 5);
+    stays.Submit(DriverPrompt(10, 100), 20);
   });
   loop_.Run();
   EXPECT_EQ(leaves.taken.size(), 2u);
@@ -144,8 +144,8 @@ TEST_F(EngineDriverTest, CancelsOneChoiceAndGoesOnWithTheOther) {
   EngineDriver& driver = Make(1000, milliseconds(5));
   Client client(loop_, driver, clients_);
   loop_.Post([&] {
-    client.Submit(Prompt(10), 5);
-    client.Submit(Prompt(10, 100), 1);
+    client.Submit(DriverPrompt(10), 5);
+    client.Submit(DriverPrompt(10, 100), 1);
     client.ticket().Cancel(0);
   });
   // One of the two never finishes, so the loop is ended from here.
@@ -162,17 +162,17 @@ TEST_F(EngineDriverTest, TellsItsListenerWhatTheCacheDid) {
     heard.insert(heard.end(), events.begin(), events.end());
   });
   Client client(loop_, driver, clients_);
-  loop_.Post([&] { client.Submit(Prompt(9), 1); });
+  loop_.Post([&] { client.Submit(DriverPrompt(9), 1); });
   loop_.Run();
   ASSERT_EQ(heard.size(), 1u);
-  EXPECT_EQ(std::get<BlocksStored>(heard[0]).tokens, Prompt(8));
+  EXPECT_EQ(std::get<BlocksStored>(heard[0]).tokens, DriverPrompt(8));
 }
 
 TEST_F(EngineDriverTest, ResetsItsCacheOnlyWhileNobodyUsesIt) {
   EngineDriver& driver = Make(1000, milliseconds(5));
   Client client(loop_, driver, clients_);
   bool in_use = true;
-  loop_.Post([&] { client.Submit(Prompt(9), 3); });
+  loop_.Post([&] { client.Submit(DriverPrompt(9), 3); });
   driver.SetListener([&](const auto&) { in_use = driver.ResetPrefixCache(); });
   loop_.Run();
   EXPECT_FALSE(in_use);
@@ -184,7 +184,7 @@ TEST_F(EngineDriverTest, SaysNothingMoreWhenFrozen) {
   EngineDriver& driver = Make(1, milliseconds(1));
   auto client = std::make_unique<Client>(loop_, driver, clients_);
   loop_.Post([&] {
-    client->Submit(Prompt(9), 3);
+    client->Submit(DriverPrompt(9), 3);
     driver.Freeze();
   });
   struct Alarm : Timer {
@@ -202,7 +202,7 @@ TEST_F(EngineDriverTest, SaysNothingMoreWhenFrozen) {
 TEST_F(EngineDriverTest, KeepsItsIterationsUntilTheyAreRead) {
   EngineDriver& driver = Make(1000, milliseconds(5));
   Client client(loop_, driver, clients_);
-  loop_.Post([&] { client.Submit(Prompt(9), 3); });
+  loop_.Post([&] { client.Submit(DriverPrompt(9), 3); });
   loop_.Run();
   const auto iterations = driver.TakeIterations();
   ASSERT_EQ(iterations.size(), 3u);
@@ -215,7 +215,7 @@ TEST_F(EngineDriverTest, RefusesWhatCanNeverFit) {
   EngineDriver& driver = Make(1, milliseconds(5));
   Client client(loop_, driver, clients_);
   EngineRequest request;
-  request.prompt = Prompt(4 * 65);
+  request.prompt = DriverPrompt(4 * 65);
   EXPECT_FALSE(client.ticket().Submit(std::move(request)));
   EXPECT_EQ(driver.load(), 0u);
 }

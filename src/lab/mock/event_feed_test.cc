@@ -17,9 +17,9 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::string kEnd(8, '\xff');
+const std::string kEndOfReplay(8, '\xff');
 
-BlocksStored Block(BlockHash hash) {
+BlocksStored PlainBlock(BlockHash hash) {
   return {.hashes = {hash},
           .parent = {},
           .tokens = {1, 2, 3, 4},
@@ -108,14 +108,14 @@ class EventFeedTest : public testing::Test {
       if (status != IoStatus::kOk) co_return;
       frames = answer.size();
       EXPECT_EQ(answer[0], "");
-      if (answer[frames - 2] == kEnd && answer.back().empty()) co_return;
+      if (answer[frames - 2] == kEndOfReplay && answer.back().empty()) co_return;
       EXPECT_TRUE(frames == 3 || answer[1] == "kv@m");
       sequences.push_back(SequenceOf(answer[frames - 2]));
     }
   }
 
   void Publish(uint64_t batches) {
-    for (uint64_t i = 0; i < batches; ++i) feed_->Publish(0, {Block(i)});
+    for (uint64_t i = 0; i < batches; ++i) feed_->Publish(0, {PlainBlock(i)});
   }
 
   ZmqContext context_;
@@ -246,7 +246,7 @@ TEST_F(EventFeedTest, BeginsAgainAtZeroOnTheSamePortAfterARestart) {
       auto subscribing = t.Subscribe();
       co_await subscribing;
       const std::string place = t.feed_->places(0).publish;
-      for (uint64_t i = 0; i < 5; ++i) restarts.push_back(t.feed_->Publish(0, {Block(i)}));
+      for (uint64_t i = 0; i < 5; ++i) restarts.push_back(t.feed_->Publish(0, {PlainBlock(i)}));
       auto hearing = t.Hear(heard.live, seconds(2));
       co_await hearing;
       EXPECT_EQ(t.feed_->places(0).publish, place);
@@ -341,8 +341,8 @@ TEST_F(PolledFeedTest, HandsOutEachEventOnce) {
   EXPECT_EQ(feed_->Poll(), R"([{"event_id":0,"window_size":400,"data":{"type":"created",)"
                            R"("num_blocks_per_cache_level":[100,0]}}])");
   EXPECT_EQ(feed_->Poll(), "[]");
-  feed_->Publish(0, {Block(1), BlockRemoved{1}, AllBlocksCleared{}});
-  feed_->Publish(0, {Block(2)});
+  feed_->Publish(0, {PlainBlock(1), BlockRemoved{1}, AllBlocksCleared{}});
+  feed_->Publish(0, {PlainBlock(2)});
   EXPECT_THAT(Ids(feed_->Poll()), ElementsAre(1, 2, 3));
   EXPECT_EQ(feed_->Poll(), "[]");
 }
@@ -350,7 +350,7 @@ TEST_F(PolledFeedTest, HandsOutEachEventOnce) {
 TEST_F(PolledFeedTest, NumbersEachRankAndNamesIt) {
   options_.dp_size = 2;
   Open();
-  feed_->Publish(1, {Block(1)});
+  feed_->Publish(1, {PlainBlock(1)});
   const std::string polled = feed_->Poll();
   EXPECT_THAT(Ids(polled), ElementsAre(0, 0, 1));
   EXPECT_THAT(polled, HasSubstr(R"("attention_dp_rank":1)"));

@@ -13,8 +13,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::string_view kTextPath = "/v1/completions";
-constexpr std::string_view kText = "a text that has some tokens, so that it fills blocks of four";
+constexpr std::string_view kPromptText =
+    "a text that has some tokens, so that it fills blocks of four";
 
 class MockFaultsTest : public MockServerTest {
  protected:
@@ -31,7 +31,8 @@ class MockFaultsTest : public MockServerTest {
     return *Json::Parse(answer->body);
   }
   std::string Stream(std::string_view more = {}) {
-    return Post(kTextPath, Body(Quoted(kText), fmt::format(R"(,"stream":true{})", more)))->body;
+    return Post(kTextPath, Body(Quoted(kPromptText), fmt::format(R"(,"stream":true{})", more)))
+        ->body;
   }
   void Change(std::string_view faults) {
     const auto answer = Post("/mock/faults", faults);
@@ -167,18 +168,18 @@ TEST_F(MockFaultsTest, FindsPrefixesOnceCachingIsOn) {
 TEST_F(MockFaultsTest, ComputesWithOtherTokensThanItsTokenizerSays) {
   options_.prompt_fault = PromptFault::kBos;
   Start();
-  const std::vector<TokenId> true_ids = ToyTokens(kText);
-  const auto said = Post("/tokenize", fmt::format(R"({{"prompt":{}}})", Quoted(kText)));
+  const std::vector<TokenId> true_ids = ToyTokens(kPromptText);
+  const auto said = Post("/tokenize", fmt::format(R"({{"prompt":{}}})", Quoted(kPromptText)));
   EXPECT_THAT(said->body, HasSubstr(fmt::format(R"("count":{},)", true_ids.size())));
   const auto used = [&](std::string_view prompt) {
     return PromptIds(Complete(prompt, R"(,"return_token_ids":true)"));
   };
   std::vector<TokenId> with_bos = true_ids;
   with_bos.insert(with_bos.begin(), 1);
-  EXPECT_EQ(used(Quoted(kText)), with_bos);
+  EXPECT_EQ(used(Quoted(kPromptText)), with_bos);
   EXPECT_EQ(used("[5,6,7]"), (std::vector<TokenId>{5, 6, 7})) << "ids are what they are";
   Change(R"({"prompt_fault":"none"})");
-  EXPECT_EQ(used(Quoted(kText)), true_ids);
+  EXPECT_EQ(used(Quoted(kPromptText)), true_ids);
 }
 
 TEST_F(MockFaultsTest, KeepsAdaptersApartAndListsThem) {

@@ -14,8 +14,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::string_view kChatPath = "/v1/chat/completions";
-
 TEST_F(MockServerTest, AnswersAChatInOnePiece) {
   Start();
   const auto answer = Post(kChatPath, R"({"messages":[{"role":"user","content":"a b c"}],)"

@@ -12,8 +12,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::string_view kChatPath = "/v1/chat/completions";
-constexpr std::string_view kTextPath = "/v1/completions";
 constexpr std::string_view kHello = R"("messages":[{"role":"user","content":"hello"}])";
 constexpr uint64_t kHelloTokens = 9;  // start, user, \n, hello, end, \n, start, assistant, \n
 

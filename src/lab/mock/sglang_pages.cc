@@ -15,7 +15,8 @@ double HitRate(const EngineCounters& all) {
   return static_cast<double>(all.cached_tokens) / static_cast<double>(all.prompt_tokens);
 }
 
-void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ranks, size_t rank) {
+void AddSglangRank(Exposition& out, const MockOptions& options, const EngineRanks& ranks,
+                   size_t rank) {
   const EngineDriver& driver = ranks.at(rank);
   const EngineStatistics now = driver.statistics();
   const BlockPool& pool = driver.core().pool();
@@ -50,9 +51,9 @@ void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ran
         static_cast<double>(now.counters.preemptions));
 }
 
-Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
+Answer SglangMetrics(const MockOptions& options, const EngineRanks& ranks) {
   Exposition out;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) AddRank(out, options, ranks, rank);
+  for (size_t rank = 0; rank < ranks.size(); ++rank) AddSglangRank(out, options, ranks, rank);
   const EngineCounters all = ranks.Statistics().counters;
   const Labels of = {{"engine_type", "unified"}, {"model_name", options.models.front()}};
   out.AddCounter("sglang:prompt_tokens_total", "Number of prefill tokens processed.", of,
@@ -107,7 +108,7 @@ void AddEvents(JsonWriter& w, const MockOptions& options, const EngineRanks& ran
   w.EndObject();
 }
 
-std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
+std::string SglangServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   const uint32_t page = ReportedBlockSize(options, ranks.at(0));
   JsonWriter w;
   w.BeginObject().Key("model_path").String(options.models.front());
@@ -186,9 +187,9 @@ std::optional<Answer> SglangPage(const PageRequest& request, const MockOptions& 
   }
   if (ranks == nullptr) return std::nullopt;
   if (request.Is("GET", "/server_info") || request.Is("GET", "/get_server_info")) {
-    return JsonAnswer(200, ServerInfo(options, *ranks));
+    return JsonAnswer(200, SglangServerInfo(options, *ranks));
   }
-  if (request.Is("GET", "/metrics")) return Metrics(options, *ranks);
+  if (request.Is("GET", "/metrics")) return SglangMetrics(options, *ranks);
   if (request.Is("GET", "/v1/loads")) return JsonAnswer(200, Loads(options, *ranks));
   if (request.path == "/flush_cache") return FlushCache(*ranks);
   return std::nullopt;

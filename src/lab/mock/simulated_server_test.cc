@@ -19,9 +19,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kChatPath = "/v1/chat/completions";
-constexpr std::string_view kTextPath = "/v1/completions";
-
 std::string Quoted(std::string_view text) {
   std::string out;
   AppendJsonString(out, text);

@@ -10,8 +10,8 @@
 namespace fathom {
 namespace {
 
-bool IsText(std::string_view raw) { return raw.starts_with('"'); }
-bool IsList(std::string_view raw) { return raw.starts_with('['); }
+bool IsRawText(std::string_view raw) { return raw.starts_with('"'); }
+bool IsRawList(std::string_view raw) { return raw.starts_with('['); }
 
 Result<std::string> TextOf(std::string_view name, std::string_view raw) {
   auto text = JsonText(raw);
@@ -21,7 +21,7 @@ Result<std::string> TextOf(std::string_view name, std::string_view raw) {
 
 // {"type":"text","text":...}, or something that is not text.
 Result<void> AppendPart(std::string& out, std::string_view raw) {
-  if (IsText(raw)) {
+  if (IsRawText(raw)) {
     TRY(const std::string text, TextOf("content", raw));
     out += text;
     return {};
@@ -46,7 +46,7 @@ Result<void> AppendPart(std::string& out, std::string_view raw) {
 
 Result<void> AppendContent(std::string& out, std::string_view raw) {
   if (raw == "null" || raw.empty()) return {};
-  if (!IsList(raw)) return AppendPart(out, raw);
+  if (!IsRawList(raw)) return AppendPart(out, raw);
   JsonElements parts(raw);
   while (const auto part = parts.Next()) TRY_VOID(AppendPart(out, *part));
   return {};
@@ -78,7 +78,7 @@ Result<void> AppendMessage(std::string& out, std::string_view raw) {
 }  // namespace
 
 Result<std::string> RenderToyChat(const ChatFields& chat) {
-  if (!IsList(chat.messages)) return Fail(Blame::kCaller, "messages must be a list");
+  if (!IsRawList(chat.messages)) return Fail(Blame::kCaller, "messages must be a list");
   const bool generates = chat.add_generation_prompt != "false";
   const bool continues = chat.continue_final_message == "true";
   if (generates && continues) {
@@ -87,7 +87,7 @@ Result<std::string> RenderToyChat(const ChatFields& chat) {
                 "`add_generation_prompt` to True.");
   }
   std::string out;
-  if (IsList(chat.tools)) out.append("<|system|>").append(chat.tools).append("<|end|>");
+  if (IsRawList(chat.tools)) out.append("<|system|>").append(chat.tools).append("<|end|>");
   JsonElements messages(chat.messages);
   auto next = messages.Next();
   while (next) {

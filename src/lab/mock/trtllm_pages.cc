@@ -42,7 +42,7 @@ std::string Iterations(const MockOptions& options, EngineRanks& ranks) {
 }
 
 // What concerns the cache is there once the engine has run.
-Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
+Answer TrtllmMetrics(const MockOptions& options, const EngineRanks& ranks) {
   Exposition out;
   const EngineStatistics now = ranks.Statistics();
   const Labels of = {{"model_name", options.models.front()}, {"engine_type", "unified"}};
@@ -82,7 +82,7 @@ std::optional<Answer> TrtllmPage(const PageRequest& request, const MockOptions& 
   }
   if (ranks == nullptr) return std::nullopt;
   if (request.Is("GET", "/metrics")) return JsonAnswer(200, Iterations(options, *ranks));
-  if (request.Is("GET", "/prometheus/metrics")) return Metrics(options, *ranks);
+  if (request.Is("GET", "/prometheus/metrics")) return TrtllmMetrics(options, *ranks);
   return std::nullopt;
 }
 

@@ -42,7 +42,7 @@ void StoreAll(ContentNames& names, const std::vector<uint64_t>& hashes,
   }
 }
 
-struct Call {
+struct RecordedCall {
   std::string note;
   std::string url;
   double start = 0;
@@ -55,7 +55,7 @@ struct Call {
   std::optional<uint64_t> rank;
 };
 
-std::vector<TokenId> Tokens(const Json* json) {
+std::vector<TokenId> TokensOf(const Json* json) {
   std::vector<TokenId> tokens;
   if (json == nullptr || json->array() == nullptr) return tokens;
   for (const Json& token : *json->array()) {
@@ -64,7 +64,7 @@ std::vector<TokenId> Tokens(const Json* json) {
   return tokens;
 }
 
-std::string Text(const Json* json) {
+std::string StringOf(const Json* json) {
   return json != nullptr && json->string() != nullptr ? *json->string() : "";
 }
 
@@ -80,8 +80,9 @@ class Capture {
     for (const Json& call : *json_.Find("calls")->array()) calls.push_back(ReadCall(call));
   }
 
-  const Call& Named(std::string_view note) const {
-    return *std::find_if(calls.begin(), calls.end(), [&](const Call& c) { return c.note == note; });
+  const RecordedCall& Named(std::string_view note) const {
+    return *std::find_if(calls.begin(), calls.end(),
+                         [&](const RecordedCall& c) { return c.note == note; });
   }
 
   // What the server published between two moments.
@@ -95,16 +96,16 @@ class Capture {
     return out;
   }
 
-  std::vector<Call> calls;
+  std::vector<RecordedCall> calls;
 
  private:
-  static Call ReadCall(const Json& json) {
-    Call call{.note = Text(json.Find("note")), .url = Text(json.Find("url"))};
+  static RecordedCall ReadCall(const Json& json) {
+    RecordedCall call{.note = StringOf(json.Find("note")), .url = StringOf(json.Find("url"))};
     call.start = *json.Find("t_start")->number();
     call.end = *json.Find("t_end")->number();
-    call.prompt = Tokens(json.Find("prompt"));
-    call.answer = Tokens(json.Find("answer"));
-    call.salt = Text(json.Find("salt"));
+    call.prompt = TokensOf(json.Find("prompt"));
+    call.answer = TokensOf(json.Find("answer"));
+    call.salt = StringOf(json.Find("salt"));
     const auto number = [&](std::string_view key) -> std::optional<uint64_t> {
       const Json* const value = json.Find(key);
       return value == nullptr ? std::nullopt : value->unsigned_integer();
@@ -124,7 +125,7 @@ class Capture {
   }
 
   static void ReadEvent(const Json& event, ContentNames& names, std::vector<Happening>& out) {
-    const std::string type = Text(event.Find("type"));
+    const std::string type = StringOf(event.Find("type"));
     if (type == "removed") {
       for (const uint64_t hash : Hashes(event)) out.emplace_back('r', names.Of(hash));
     } else if (type == "stored") {
@@ -133,9 +134,9 @@ class Capture {
       if (const Json* extra = event.Find("extra_keys");
           extra != nullptr && extra->array() != nullptr) {
         const Json& first = extra->array()->front();
-        if (first.array() != nullptr) salt = Text(&first.array()->front());
+        if (first.array() != nullptr) salt = StringOf(&first.array()->front());
       }
-      StoreAll(names, Hashes(event), parent->unsigned_integer(), Tokens(event.Find("tokens")),
+      StoreAll(names, Hashes(event), parent->unsigned_integer(), TokensOf(event.Find("tokens")),
                *event.Find("block_size")->unsigned_integer(), salt, out);
     }
   }
@@ -155,7 +156,7 @@ class Subject {
 
   // The first a step before the others, as the server met those that were sent together; until the
   // last one is answered. The cached tokens of each.
-  std::vector<uint64_t> Ask(std::span<const Call> calls) {
+  std::vector<uint64_t> Ask(std::span<const RecordedCall> calls) {
     std::map<SequenceId, uint64_t> cached;
     EngineStep step;
     const auto advance = [&] {
@@ -166,7 +167,7 @@ class Subject {
       }
       return true;
     };
-    for (const Call& call : calls) {
+    for (const RecordedCall& call : calls) {
       EngineRequest request{.prompt = call.prompt,
                             .max_tokens = call.max_tokens,
                             .salt = call.salt,
@@ -202,8 +203,8 @@ class Subject {
 };
 
 // Asks one call after the other and compares the cached tokens of each.
-void AskEach(Subject& subject, std::span<const Call> calls) {
-  for (const Call& call : calls) {
+void AskEach(Subject& subject, std::span<const RecordedCall> calls) {
+  for (const RecordedCall& call : calls) {
     if (call.url.starts_with("/reset_prefix_cache")) {
       EXPECT_TRUE(subject.core().ResetPrefixCache()) << call.note;
       continue;
@@ -234,15 +235,15 @@ TEST(VllmCapture, ChatTurnsFindWhatTheTurnsBeforeLeft) {
 }
 
 // The calls that were made before another one.
-std::span<const Call> Before(const Capture& capture, const Call& call) {
+std::span<const RecordedCall> Before(const Capture& capture, const RecordedCall& call) {
   const auto count = std::count_if(capture.calls.begin(), capture.calls.end(),
-                                   [&](const Call& c) { return c.start < call.start; });
+                                   [&](const RecordedCall& c) { return c.start < call.start; });
   return std::span(capture.calls).first(static_cast<size_t>(count));
 }
 
 TEST(VllmCapture, EvictionsHappenInTheSameOrder) {
   const Capture capture("vllm-0.32-bs32.b_eviction");
-  const Call& concurrent = capture.Named("concurrent 0");
+  const RecordedCall& concurrent = capture.Named("concurrent 0");
   Subject subject(33);
   AskEach(subject, Before(capture, concurrent));
   ContentNames names;
@@ -253,8 +254,8 @@ TEST(VllmCapture, EvictionsHappenInTheSameOrder) {
 // concurrent requests store their blocks is not recorded, so these are judged as multisets.
 TEST(VllmCapture, ConcurrentRequestsAreSharedAndPreemptedAlike) {
   const Capture capture("vllm-0.32-bs32.b_eviction");
-  const Call& first = capture.Named("concurrent 0");
-  const Call& identical = capture.Named("identical concurrent 0");
+  const RecordedCall& first = capture.Named("concurrent 0");
+  const RecordedCall& identical = capture.Named("identical concurrent 0");
   const auto before = Before(capture, first);
   const auto calls = std::span(capture.calls).subspan(before.size());
   Subject subject(33);
@@ -269,7 +270,7 @@ TEST(VllmCapture, ConcurrentRequestsAreSharedAndPreemptedAlike) {
                                            capture.Published(first.start, identical.start, names)));
 
   std::vector<uint64_t> reported;
-  for (const Call& call : calls.subspan(4)) reported.push_back(*call.cached);
+  for (const RecordedCall& call : calls.subspan(4)) reported.push_back(*call.cached);
   EXPECT_THAT(subject.Ask(calls.subspan(4)), testing::UnorderedElementsAreArray(reported));
   EXPECT_THAT(subject.TakePublished(),
               testing::UnorderedElementsAreArray(capture.Published(identical.start, kEver, names)));
@@ -279,8 +280,8 @@ TEST(VllmCapture, AResetForgetsEverything) {
   const Capture capture("vllm-0.32-bs32.c_reset");
   // It follows b_eviction on the same server, whose last content is unknown; the first reset ends
   // that. The long running request's tokens were not recorded.
-  const Call& reset = capture.Named("reset idle");
-  const Call& unknown = capture.Named("long running");
+  const RecordedCall& reset = capture.Named("reset idle");
+  const RecordedCall& unknown = capture.Named("long running");
   const auto calls = Before(capture, unknown).subspan(1);
   Subject subject(33);
   AskEach(subject, calls);
@@ -292,7 +293,7 @@ TEST(VllmCapture, AResetForgetsEverything) {
 
 TEST(VllmCapture, ARestartedEngineStartsEmpty) {
   const Capture capture("vllm-0.32-bs32.d_restart");
-  const Call& restarted = capture.Named("first request after restart, same prompt");
+  const RecordedCall& restarted = capture.Named("first request after restart, same prompt");
   Subject subject(33);
   AskEach(subject, std::span(capture.calls).subspan(2));
   ContentNames names;
@@ -301,7 +302,7 @@ TEST(VllmCapture, ARestartedEngineStartsEmpty) {
 
 TEST(VllmCapture, OneOfTwoCopiesIsEvictedAndTheOtherStillHits) {
   const Capture capture("vllm-0.32-duplicates.j_duplicate_eviction");
-  const Call& too_long = capture.Named("longer than the pool");
+  const RecordedCall& too_long = capture.Named("longer than the pool");
   Subject subject(9);
   AskEach(subject, Before(capture, too_long));
   ContentNames names;
@@ -314,12 +315,12 @@ TEST(VllmCapture, OneOfTwoCopiesIsEvictedAndTheOtherStillHits) {
 TEST(VllmCapture, RanksHaveCachesOfTheirOwn) {
   for (const uint64_t rank : {0, 1}) {
     const Capture capture("vllm-0.32-dp2.rank" + std::to_string(rank));
-    const Call& unsteered = capture.Named("no header 0");
-    const Call& reset = capture.Named("reset");
+    const RecordedCall& unsteered = capture.Named("no header 0");
+    const RecordedCall& reset = capture.Named("reset");
     Subject subject(33);
     ContentNames names;
     const auto ask = [&](double from, double until) {
-      for (const Call& call : capture.calls) {
+      for (const RecordedCall& call : capture.calls) {
         if (call.rank == rank && call.start >= from && call.start < until && call.cached) {
           AskEach(subject, {&call, 1});
         }

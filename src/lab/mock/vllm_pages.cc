@@ -46,7 +46,8 @@ Labels CacheConfig(const MockOptions& options, const EngineRanks& ranks, size_t 
   return labels;
 }
 
-void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ranks, size_t rank) {
+void AddVllmRank(Exposition& out, const MockOptions& options, const EngineRanks& ranks,
+                 size_t rank) {
   const EngineDriver& driver = ranks.at(rank);
   const EngineStatistics now = driver.statistics();
   const EngineCounters& all = now.counters;
@@ -76,9 +77,9 @@ void AddRank(Exposition& out, const MockOptions& options, const EngineRanks& ran
                CacheConfig(options, ranks, rank), 1);
 }
 
-Answer Metrics(const MockOptions& options, const EngineRanks& ranks) {
+Answer VllmMetrics(const MockOptions& options, const EngineRanks& ranks) {
   Exposition out;
-  for (size_t rank = 0; rank < ranks.size(); ++rank) AddRank(out, options, ranks, rank);
+  for (size_t rank = 0; rank < ranks.size(); ++rank) AddVllmRank(out, options, ranks, rank);
   // Several API servers are merged under data parallelism, and this is lost.
   if (ranks.size() == 1) {
     out.AddGauge("process_start_time_seconds",
@@ -119,7 +120,7 @@ std::string EventSources(const EngineRanks& ranks) {
 }
 
 // The part of the configuration that a router could ask for, as of ?config_format=json.
-std::string ServerInfo(const MockOptions& options, const EngineRanks& ranks) {
+std::string VllmServerInfo(const MockOptions& options, const EngineRanks& ranks) {
   const uint32_t block_size = ReportedBlockSize(options, ranks.at(0));
   JsonWriter w;
   w.BeginObject().Key("vllm_config").BeginObject();
@@ -145,9 +146,9 @@ std::optional<Answer> VllmPage(const PageRequest& request, const MockOptions& op
   if (request.Is("GET", "/load")) return JsonAnswer(200, R"({"server_load":0})");
   if (request.Is("GET", "/ping")) return Answer{.content_type = "", .body = {}, .headers = {}};
   if (ranks == nullptr) return std::nullopt;
-  if (request.Is("GET", "/metrics")) return Metrics(options, *ranks);
+  if (request.Is("GET", "/metrics")) return VllmMetrics(options, *ranks);
   if (request.Is("GET", "/kv_event_sources")) return JsonAnswer(200, EventSources(*ranks));
-  if (request.Is("GET", "/server_info")) return JsonAnswer(200, ServerInfo(options, *ranks));
+  if (request.Is("GET", "/server_info")) return JsonAnswer(200, VllmServerInfo(options, *ranks));
   if (request.Is("POST", "/reset_prefix_cache")) {
     return JsonAnswer(200, fmt::format(R"({{"success":{}}})", ranks->ResetPrefixCache()));
   }

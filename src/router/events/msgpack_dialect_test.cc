@@ -58,7 +58,7 @@ std::string Ints(std::initializer_list<uint64_t> values) {
   return Array(items);
 }
 
-std::string Batch(const std::vector<std::string>& events) {
+std::string BatchOf(const std::vector<std::string>& events) {
   return Array({Float(1.5), Array(events), Int(0)});
 }
 
@@ -86,21 +86,21 @@ std::string FromHex(std::string_view hex) {
   return out;
 }
 
-EventBatch Decode(std::string_view payload) {
+EventBatch DecodeBatch(std::string_view payload) {
   Result<EventBatch> batch = DecodeEventBatch(payload);
   EXPECT_TRUE(batch.has_value()) << (batch ? "" : batch.error().what);
   return batch ? *std::move(batch) : EventBatch{};
 }
 
 StoredEvent DecodeStored(const std::string& event) {
-  const EventBatch batch = Decode(Batch({event}));
+  const EventBatch batch = DecodeBatch(BatchOf({event}));
   EXPECT_EQ(batch.first_problem, "");
   if (batch.events.size() != 1) return {};
   return std::get<StoredEvent>(batch.events[0]);
 }
 
 std::string Problem(const std::string& event) {
-  const EventBatch batch = Decode(Batch({event}));
+  const EventBatch batch = DecodeBatch(BatchOf({event}));
   EXPECT_EQ(batch.malformed, 1u);
   EXPECT_THAT(batch.events, IsEmpty());
   return batch.first_problem;
@@ -113,7 +113,7 @@ constexpr uint64_t kFirst = 9561501211280363793u;
 constexpr uint64_t kSecond = 15292913576410714033u;
 
 EventBatch DecodeSample(std::string_view hex) {
-  EventBatch batch = Decode(FromHex(hex));
+  EventBatch batch = DecodeBatch(FromHex(hex));
   EXPECT_EQ(batch.timestamp, 1700000000.5);
   EXPECT_EQ(batch.rank, 0u);
   EXPECT_EQ(batch.ignored, 0u);
@@ -287,7 +287,7 @@ TEST(MsgpackDialect, DecodesRemovalsOfEveryLength) {
   const std::vector<std::string> all = {Str("BlockRemoved"), Ints({1, 2}), Str("STORAGE"), Int(4),
                                         Str("LOCAL")};
   for (size_t elements = 2; elements <= all.size(); ++elements) {
-    const EventBatch batch = Decode(Batch({Array({all.begin(), all.begin() + elements})}));
+    const EventBatch batch = DecodeBatch(BatchOf({Array({all.begin(), all.begin() + elements})}));
     const RemovedEvent wanted{.hashes = {1, 2},
                               .tier = elements >= 3 ? Tier::kDisk : Tier::kDevice,
                               .group = elements >= 4 ? 4u : 0u};
@@ -297,10 +297,10 @@ TEST(MsgpackDialect, DecodesRemovalsOfEveryLength) {
 
 TEST(MsgpackDialect, AcceptsEnvelopesOfEveryLength) {
   const std::string events = Array({Array({Str("AllBlocksCleared")})});
-  EXPECT_EQ(Decode(Array({Float(2.5), events})).rank, std::nullopt);
-  EXPECT_EQ(Decode(Array({Int(2), events, kNil})).rank, std::nullopt);
-  EXPECT_EQ(Decode(Array({Int(2), events, Int(3)})).rank, 3u);
-  const EventBatch longer = Decode(Array({Int(2), events, Int(3), Str("more"), Ints({1})}));
+  EXPECT_EQ(DecodeBatch(Array({Float(2.5), events})).rank, std::nullopt);
+  EXPECT_EQ(DecodeBatch(Array({Int(2), events, kNil})).rank, std::nullopt);
+  EXPECT_EQ(DecodeBatch(Array({Int(2), events, Int(3)})).rank, 3u);
+  const EventBatch longer = DecodeBatch(Array({Int(2), events, Int(3), Str("more"), Ints({1})}));
   EXPECT_EQ(longer.timestamp, 2.0);
   EXPECT_EQ(longer.events.size(), 1u);
 }
@@ -406,10 +406,10 @@ TEST(MsgpackDialect, TakesHashesOfSixteenBytesAndOfText) {
 }
 
 TEST(MsgpackDialect, IgnoresWhatHasNothingInIt) {
-  const EventBatch batch =
-      Decode(Batch({StoredMap({{"block_size", Int(0)}, {"token_ids", Array({})}}),
-                    StoredMap({{"token_ids", kNil}}), Array({Str("BlockRemoved"), Array({})}),
-                    Array({Str("AllBlocksCleared"), Int(1)}), Array({Str("AllBlocksCleared")})}));
+  const EventBatch batch = DecodeBatch(
+      BatchOf({StoredMap({{"block_size", Int(0)}, {"token_ids", Array({})}}),
+               StoredMap({{"token_ids", kNil}}), Array({Str("BlockRemoved"), Array({})}),
+               Array({Str("AllBlocksCleared"), Int(1)}), Array({Str("AllBlocksCleared")})}));
   EXPECT_EQ(batch.ignored, 3u);
   EXPECT_EQ(batch.malformed, 0u);
   EXPECT_THAT(batch.events, ElementsAre(CacheEvent(ClearedEvent{}), CacheEvent(ClearedEvent{})));
@@ -419,9 +419,9 @@ TEST(MsgpackDialect, IgnoresWhatHasNothingInIt) {
 // ----------------------------------------------------------------------------
 
 TEST(MsgpackDialect, ReportsATypeThatIsNotKnownAndKeepsTheEventsAroundIt) {
-  const EventBatch batch =
-      Decode(Batch({StoredMap({}), Array({Str("BlockMoved"), Int(1)}),
-                    Map({{"type", Str("Heartbeat")}, {"block_size", kNil}}), StoredMap({})}));
+  const EventBatch batch = DecodeBatch(
+      BatchOf({StoredMap({}), Array({Str("BlockMoved"), Int(1)}),
+               Map({{"type", Str("Heartbeat")}, {"block_size", kNil}}), StoredMap({})}));
   EXPECT_EQ(batch.events.size(), 2u);
   EXPECT_EQ(batch.malformed, 2u);
   EXPECT_EQ(batch.ignored, 0u);
@@ -504,8 +504,8 @@ TEST(MsgpackDialect, RefusesListsBeyondTheirLimits) {
 }
 
 TEST(MsgpackDialect, KeepsTheEventsAroundOneThatMakesNoSense) {
-  const EventBatch batch =
-      Decode(Batch({StoredMap({}), StoredMap({{"block_size", Int(3)}}), Int(5), StoredMap({})}));
+  const EventBatch batch = DecodeBatch(
+      BatchOf({StoredMap({}), StoredMap({{"block_size", Int(3)}}), Int(5), StoredMap({})}));
   EXPECT_EQ(batch.events.size(), 2u);
   EXPECT_EQ(batch.malformed, 2u);
   EXPECT_EQ(batch.first_problem,
@@ -513,7 +513,7 @@ TEST(MsgpackDialect, KeepsTheEventsAroundOneThatMakesNoSense) {
 }
 
 TEST(MsgpackDialect, RefusesABatchThatIsNotWhole) {
-  const std::string whole = Batch({StoredMap({}), Array({Str("AllBlocksCleared")})});
+  const std::string whole = BatchOf({StoredMap({}), Array({Str("AllBlocksCleared")})});
   ASSERT_TRUE(DecodeEventBatch(whole));
   for (size_t cut = 0; cut < whole.size(); ++cut) {
     const Result<EventBatch> batch = DecodeEventBatch(whole.substr(0, cut));
@@ -565,7 +565,7 @@ Tally DecodeCapture(const std::string& name, uint32_t block_size) {
   Tally tally;
   for (std::string line; std::getline(file, line);) {
     const Json json = *Json::Parse(line);
-    const EventBatch batch = Decode(FromHex(*json.Find("payload_hex")->string()));
+    const EventBatch batch = DecodeBatch(FromHex(*json.Find("payload_hex")->string()));
     ++tally.batches;
     EXPECT_EQ(batch.rank, json.Find("rank")->unsigned_integer());
     EXPECT_EQ(batch.timestamp, json.Find("ts")->number());

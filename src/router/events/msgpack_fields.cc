@@ -10,7 +10,7 @@
 namespace fathom {
 namespace {
 
-std::unexpected<Error> Wrong(const MsgpackReader& in, std::string_view wanted) {
+std::unexpected<Error> WrongField(const MsgpackReader& in, std::string_view wanted) {
   if (in.failed()) return Fail(Blame::kPeer, "{}", in.problem());
   return Fail(Blame::kPeer, "not {}", wanted);
 }
@@ -22,7 +22,7 @@ std::optional<std::string_view> TakeBytes(MsgpackReader& in) {
 
 Result<TokenId> TakeToken(MsgpackReader& in) {
   const auto id = in.TakeUnsigned();
-  if (!id) return Wrong(in, "a token id");
+  if (!id) return WrongField(in, "a token id");
   if (*id > std::numeric_limits<TokenId>::max())
     return Fail(Blame::kPeer, "{} is too large for a token id", *id);
   return static_cast<TokenId>(*id);
@@ -31,7 +31,7 @@ Result<TokenId> TakeToken(MsgpackReader& in) {
 // The second of a pair must be the first of the next one: the pairs are windows over one sequence.
 Result<> TakePair(MsgpackReader& in, EventTokens& out) {
   const auto size = in.TakeArray();
-  if (!size || *size != 2) return Wrong(in, "a pair of token ids");
+  if (!size || *size != 2) return WrongField(in, "a pair of token ids");
   TRY(const TokenId first, TakeToken(in));
   TRY(const TokenId second, TakeToken(in));
   if (out.ids.empty()) {
@@ -67,7 +67,7 @@ Result<> TakePosition(MsgpackReader& in, EventTokens& out) {
 Result<uint64_t> TakeHash(MsgpackReader& in) {
   if (const auto number = in.TakeInteger()) return number->bits;
   const auto bytes = TakeBytes(in);
-  if (!bytes) return Wrong(in, "a hash");
+  if (!bytes) return WrongField(in, "a hash");
   if (bytes->size() < 8) return Fail(Blame::kPeer, "a hash of {} bytes", bytes->size());
   uint64_t hash = 0;
   for (const char byte : bytes->substr(bytes->size() - 8))
@@ -83,7 +83,7 @@ Result<std::optional<uint64_t>> TakeHashOrNil(MsgpackReader& in) {
 
 Result<std::vector<uint64_t>> TakeHashes(MsgpackReader& in) {
   const auto count = in.TakeArray();
-  if (!count) return Wrong(in, "a list");
+  if (!count) return WrongField(in, "a list");
   if (*count > kMaxHashesPerEvent)
     return Fail(Blame::kPeer, "{} hashes, more than {}", *count, kMaxHashesPerEvent);
   std::vector<uint64_t> hashes;
@@ -99,7 +99,7 @@ Result<EventTokens> TakeTokens(MsgpackReader& in) {
   EventTokens out;
   if (in.TakeNil()) return out;
   const auto count = in.TakeArray();
-  if (!count) return Wrong(in, "a list");
+  if (!count) return WrongField(in, "a list");
   if (*count > kMaxTokensPerEvent)
     return Fail(Blame::kPeer, "{} tokens, more than {}", *count, kMaxTokensPerEvent);
   out.pairs = in.Peek() == MsgpackReader::Type::kArray && *count > 0;
@@ -115,7 +115,7 @@ Result<EventTokens> TakeTokens(MsgpackReader& in) {
 Result<uint32_t> TakeNumber(MsgpackReader& in, uint32_t most) {
   if (in.TakeNil()) return 0;
   const auto number = in.TakeUnsigned();
-  if (!number) return Wrong(in, "a number from 0");
+  if (!number) return WrongField(in, "a number from 0");
   if (*number > most) return Fail(Blame::kPeer, "{} is more than {}", *number, most);
   return static_cast<uint32_t>(*number);
 }
@@ -123,7 +123,7 @@ Result<uint32_t> TakeNumber(MsgpackReader& in, uint32_t most) {
 Result<std::string> TakeName(MsgpackReader& in) {
   if (in.TakeNil()) return std::string();
   const auto name = in.TakeString();
-  if (!name) return Wrong(in, "a string");
+  if (!name) return WrongField(in, "a string");
   if (name->size() > kMaxNamespaceBytes)
     return Fail(Blame::kPeer, "{} bytes, more than {}", name->size(), kMaxNamespaceBytes);
   return std::string(*name);
@@ -133,7 +133,7 @@ Result<std::string> TakeName(MsgpackReader& in) {
 Result<Tier> TakeTier(MsgpackReader& in) {
   if (in.TakeNil()) return Tier::kDevice;
   const auto name = in.TakeString();
-  if (!name) return Wrong(in, "a string");
+  if (!name) return WrongField(in, "a string");
   if (EqualsIgnoreCase(*name, "GPU")) return Tier::kDevice;
   if (EqualsIgnoreCase(name->substr(0, 3), "CPU")) return Tier::kHost;
   for (const std::string_view disk : {"DISK", "STORAGE", "FS"})
@@ -146,7 +146,7 @@ Result<Tier> TakeTier(MsgpackReader& in) {
 Result<std::string> TakeLoraId(MsgpackReader& in) {
   if (in.TakeNil()) return std::string();
   const auto id = in.TakeInteger();
-  if (!id) return Wrong(in, "a number");
+  if (!id) return WrongField(in, "a number");
   if (id->bits == 0) return std::string();
   return fmt::format("lora-id:{}", static_cast<int64_t>(id->bits));
 }
@@ -172,7 +172,7 @@ bool Seek(MsgpackReader& in, std::string_view key) {
 Result<uint64_t> TakeExtraKey(MsgpackReader& in) {
   MsgpackReader inside = in;
   const size_t begin = in.position();
-  if (!in.Skip()) return Wrong(in, "a key");
+  if (!in.Skip()) return WrongField(in, "a key");
   if (inside.Peek() == MsgpackReader::Type::kMap) {
     Seek(inside, "hash");
   } else {

@@ -8,7 +8,7 @@
 namespace fathom {
 namespace {
 
-constexpr Duration kAnswerTime = std::chrono::seconds(5);
+constexpr Duration kEngineAnswerTime = std::chrono::seconds(5);
 constexpr Duration kTurnAgain = std::chrono::milliseconds(50);
 // A turn comes in seconds. If it does not, the engine is polled all the same, which does no harm.
 constexpr Duration kLongestTurn = std::chrono::seconds(30);
@@ -24,7 +24,7 @@ Task<Page> Get(IntakeContext& context, const StreamOwner& owner, std::string pat
   request.path = std::move(path);
   const std::string& key = owner.worker->spec().api_key;
   if (!key.empty()) request.headers.emplace_back("authorization", "Bearer " + key);
-  const TimePoint deadline = context.loop.now() + kAnswerTime;
+  const TimePoint deadline = context.loop.now() + kEngineAnswerTime;
   auto asking = Fetch(context.loop, context.resolver, *owner.endpoint, request, deadline);
   auto answer = co_await asking;
   Page page;
@@ -94,7 +94,7 @@ Task<bool> HasPollPath(IntakeContext& context, const StreamOwner& owner) {
   request.path = std::string(PollStream::kPath);
   const std::string& key = owner.worker->spec().api_key;
   if (!key.empty()) request.headers.emplace_back("authorization", "Bearer " + key);
-  const TimePoint deadline = context.loop.now() + kAnswerTime;
+  const TimePoint deadline = context.loop.now() + kEngineAnswerTime;
   auto asking = Fetch(context.loop, context.resolver, *owner.endpoint, request, deadline);
   const auto answer = co_await asking;
   co_return answer && answer->status == kMethodNotAllowed;

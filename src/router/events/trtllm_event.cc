@@ -12,7 +12,7 @@
 namespace fathom {
 namespace {
 
-const Json& Member(const Json& json, std::string_view key) {
+const Json& MemberOrNull(const Json& json, std::string_view key) {
   static const Json kNull;
   const Json* found = json.Find(key);
   return found == nullptr ? kNull : *found;
@@ -62,7 +62,7 @@ void AddKey(TrtllmBlock& block, uint64_t key) {
 }
 
 Result<> ReadToken(const Json& json, TrtllmBlock& block) {
-  const Json& id = Member(json, "token_id");
+  const Json& id = MemberOrNull(json, "token_id");
   if (id.string() != nullptr) {  // an identifier that a multimodal model has in place of a token
     AddKey(block, ExtraKeyOf(*id.string()));
     block.tokens.push_back(0);
@@ -72,7 +72,7 @@ Result<> ReadToken(const Json& json, TrtllmBlock& block) {
       return Fail(Blame::kPeer, "token_id: not a number of 32 bits");
     block.tokens.push_back(static_cast<TokenId>(*number));
   }
-  const uint64_t extra = Bits(Member(json, "token_extra_id")).value_or(0);
+  const uint64_t extra = Bits(MemberOrNull(json, "token_extra_id")).value_or(0);
   if (extra != 0) AddKey(block, extra);
   return {};
 }
@@ -80,7 +80,7 @@ Result<> ReadToken(const Json& json, TrtllmBlock& block) {
 // {"type": "mm_key", "hash": ..., "start_offset": ...}, or the hash alone. The offset is left out:
 // the tokens around it determine the position.
 Result<> ReadMmKey(const Json& json, TrtllmBlock& block) {
-  const Json& hash = json.object() == nullptr ? json : Member(json, "hash");
+  const Json& hash = json.object() == nullptr ? json : MemberOrNull(json, "hash");
   if (const auto bits = Bits(hash)) {
     AddKey(block, *bits);
   } else if (hash.string() != nullptr) {
@@ -93,25 +93,25 @@ Result<> ReadMmKey(const Json& json, TrtllmBlock& block) {
 
 Result<TrtllmBlock> ReadBlock(const Json& json) {
   TrtllmBlock block;
-  TRY(block.hash, ReadHash(Member(json, "block_hash")));
-  TRY(block.tier, ReadLevel(Member(json, "cache_level")));
-  const Json::Array* tokens = Member(json, "tokens").array();
+  TRY(block.hash, ReadHash(MemberOrNull(json, "block_hash")));
+  TRY(block.tier, ReadLevel(MemberOrNull(json, "cache_level")));
+  const Json::Array* tokens = MemberOrNull(json, "tokens").array();
   if (tokens == nullptr) return Fail(Blame::kPeer, "tokens: not a list");
   if (tokens->size() > kMaxBlockSize)
     return Fail(Blame::kPeer, "tokens: {}, more than {}", tokens->size(), kMaxBlockSize);
   block.tokens.reserve(tokens->size());
   for (const Json& token : *tokens) TRY_VOID(ReadToken(token, block));
-  if (const Json::Array* keys = Member(json, "mm_keys").array())
+  if (const Json::Array* keys = MemberOrNull(json, "mm_keys").array())
     for (const Json& key : *keys) TRY_VOID(ReadMmKey(key, block));
   return block;
 }
 
 Result<TrtllmStored> ReadStored(const Json& data) {
   TrtllmStored stored;
-  if (const Json& parent = Member(data, "parent_hash"); !parent.is_null()) {
+  if (const Json& parent = MemberOrNull(data, "parent_hash"); !parent.is_null()) {
     TRY(stored.parent, ReadHash(parent));
   }
-  const Json::Array* blocks = Member(data, "blocks").array();
+  const Json::Array* blocks = MemberOrNull(data, "blocks").array();
   if (blocks == nullptr) return Fail(Blame::kPeer, "blocks: not a list");
   for (const Json& json : *blocks) {
     TRY(TrtllmBlock block, ReadBlock(json));
@@ -121,7 +121,7 @@ Result<TrtllmStored> ReadStored(const Json& data) {
 }
 
 Result<TrtllmRemoved> ReadRemoved(const Json& data) {
-  const Json::Array* hashes = Member(data, "block_hashes").array();
+  const Json::Array* hashes = MemberOrNull(data, "block_hashes").array();
   if (hashes == nullptr) return Fail(Blame::kPeer, "block_hashes: not a list");
   TrtllmRemoved removed;
   for (const Json& json : *hashes) {
@@ -132,12 +132,12 @@ Result<TrtllmRemoved> ReadRemoved(const Json& data) {
 }
 
 Result<> ReadUpdated(const Json& data, TrtllmEvent& event) {
-  const Json& level = Member(data, "cache_level");
+  const Json& level = MemberOrNull(data, "cache_level");
   if (level.is_null()) return {};  // only the priority changed
   TrtllmMoved moved;
-  TRY(moved.hash, ReadHash(Member(data, "block_hash")));
-  TRY(moved.from, ReadLevel(Member(level, "old_value")));
-  TRY(moved.to, ReadLevel(Member(level, "new_value")));
+  TRY(moved.hash, ReadHash(MemberOrNull(data, "block_hash")));
+  TRY(moved.from, ReadLevel(MemberOrNull(level, "old_value")));
+  TRY(moved.to, ReadLevel(MemberOrNull(level, "new_value")));
   if (moved.from != moved.to) event.data = moved;
   return {};
 }
@@ -146,18 +146,18 @@ Result<> ReadUpdated(const Json& data, TrtllmEvent& event) {
 
 Result<TrtllmEvent> ReadTrtllmHead(const Json& json) {
   TrtllmEvent event;
-  const Json& id = Member(json, "event_id");
+  const Json& id = MemberOrNull(json, "event_id");
   if (!Bits(id)) return Fail(Blame::kPeer, "event_id: not a number");
   event.id = *Bits(id);
-  TRY(event.rank, ReadNumber(Member(json, "attention_dp_rank"), "attention_dp_rank"));
+  TRY(event.rank, ReadNumber(MemberOrNull(json, "attention_dp_rank"), "attention_dp_rank"));
   return event;
 }
 
 Result<> ReadTrtllmData(const Json& json, TrtllmEvent& event) {
-  event.window = Bits(Member(json, "window_size")).value_or(0);
-  TRY(event.group, ReadNumber(Member(json, "layer_group_id"), "layer_group_id"));
-  const Json& data = Member(json, "data");
-  const std::string* type = Member(data, "type").string();
+  event.window = Bits(MemberOrNull(json, "window_size")).value_or(0);
+  TRY(event.group, ReadNumber(MemberOrNull(json, "layer_group_id"), "layer_group_id"));
+  const Json& data = MemberOrNull(json, "data");
+  const std::string* type = MemberOrNull(data, "type").string();
   if (type == nullptr) return Fail(Blame::kPeer, "data: has no type");
   if (*type == "stored") {
     TRY(event.data, ReadStored(data));

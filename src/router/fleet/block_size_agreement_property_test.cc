@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "router/fleet/block_size_agreement.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
@@ -17,13 +18,11 @@ namespace {
 using Kind = SizeRemark::Kind;
 using std::chrono::seconds;
 
-constexpr TimePoint kBegin{seconds(1000)};
-
 // Workers are called a, b, c...
 WorkerId IdOf(char w) { return WorkerId(static_cast<uint64_t>(w)); }
 std::string UrlOf(char w) { return std::string("http://") + w; }
 
-struct Rig {
+struct AgreementRig {
   BlockSizeAgreement agreement;
   std::map<std::pair<char, uint32_t>, uint32_t> truth;  // the size in the rank's events now
   std::set<char> joined;
@@ -45,7 +44,7 @@ struct Rig {
 };
 
 // The invariants that no order of events may break.
-void Check(Rig& rig) {
+void CheckAgreement(AgreementRig& rig) {
   for (const SizeRemark& remark : rig.agreement.Take().remarks) {
     const std::string key =
         remark.url.substr(remark.url.size() - std::min<size_t>(remark.url.size(), 1)) +
@@ -68,13 +67,13 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
   const auto mixed = *rc::gen::inRange(0, 3) == 0;
   const auto configured = !mixed && *rc::gen::inRange(0, 3) == 0 ? 16u : 0u;
   const BlockSizeRules rules{.configured = configured, .mixed = mixed, .wait = seconds(5)};
-  Rig rig{.agreement = BlockSizeAgreement(rules, kBegin),
-          .truth = {},
-          .joined = {},
-          .mismatches = {},
-          .refused = {}};
+  AgreementRig rig{.agreement = BlockSizeAgreement(rules, kTestBegin),
+                   .truth = {},
+                   .joined = {},
+                   .mismatches = {},
+                   .refused = {}};
   BlockSizeAgreement& agreement = rig.agreement;
-  TimePoint now = kBegin;
+  TimePoint now = kTestBegin;
   const std::vector<uint32_t> sizes = {16, 32, 64};
   const int steps = *rc::gen::inRange(1, 80);
   for (int step = 0; step < steps; ++step) {
@@ -134,7 +133,7 @@ RC_GTEST_PROP(BlockSizeAgreement, SurvivesAnyOrderOfWhatHappens, ()) {
         now += seconds(1);
     }
     agreement.Tick(now);
-    Check(rig);
+    CheckAgreement(rig);
     if (agreement.refused_to_start()) return;
     if (newcomer && (what == 0 || what == 2)) {
       for (const char other : trusted) {

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "testing/test_clock.h"
+
 namespace fathom {
 namespace {
 
 using Kind = SizeRemark::Kind;
 using std::chrono::seconds;
-
-constexpr TimePoint kBegin{seconds(1000)};
 
 std::string_view Name(Kind kind) {
   constexpr std::string_view kNames[] = {"agreed",     "cohort",   "silent", "report differs",
@@ -23,7 +23,7 @@ std::string_view Name(Kind kind) {
 // What happens to a fleet whose workers are called a, b, c... and serve one model.
 class Story {
  public:
-  explicit Story(const BlockSizeRules& rules = {}) : agreement_(rules, kBegin) {}
+  explicit Story(const BlockSizeRules& rules = {}) : agreement_(rules, kTestBegin) {}
 
   Story& Joins(char w, std::string model = "m") {
     agreement_.Join(Id(w), Url(w), now_);
@@ -108,7 +108,7 @@ class Story {
 
  private:
   BlockSizeAgreement agreement_;
-  TimePoint now_ = kBegin;
+  TimePoint now_ = kTestBegin;
   bool indexed_ = false;
 };
 
@@ -459,8 +459,8 @@ TEST(BlockSizeAgreement, KnowsTheEngineBeforeItSaysWhatToConfigure) {
 TEST(BlockSizeAgreement, SaysOnceWhatConcernsAllNamesOfAModel) {
   Story story;
   for (const char w : {'a', 'b'}) {
-    story.agreement().Join(Story::Id(w), Story::Url(w), kBegin);
-    story.agreement().Serves(Story::Id(w), {"m", "m-large", "m-latest"}, kBegin);
+    story.agreement().Join(Story::Id(w), Story::Url(w), kTestBegin);
+    story.agreement().Serves(Story::Id(w), {"m", "m-large", "m-latest"}, kTestBegin);
   }
   story.Reports('a', 16).Reports('b', 16).Ticks();
   const auto remarks = story.agreement().Take().remarks;
@@ -539,7 +539,7 @@ TEST(BlockSizeAgreement, BoundsWhatAWorkerMakesItRemember) {
   Story story({.configured = 16});
   story.Starts({{'a', 16}});
   for (uint32_t i = 0; i < 10'000; ++i) {
-    story.agreement().Proven(Story::Id('a'), i, 32, kBegin);
+    story.agreement().Proven(Story::Id('a'), i, 32, kTestBegin);
     story.agreement().CountMismatch(Story::Id('a'), i);
   }
   EXPECT_LE(story.agreement().MismatchesOf(Story::Id('a')).size(), BlockSizeAgreement::kMostCounts);

@@ -2,17 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/test_clock.h"
+
 namespace fathom {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr TimePoint kBegin{seconds(1000)};
-constexpr TimePoint kLater = kBegin + ChurnWatch::kNotBefore;
+constexpr TimePoint kLater = kTestBegin + ChurnWatch::kNotBefore;
 
 void Return(ChurnWatch& watch, uint32_t requests, uint64_t evicted, uint64_t reused,
-            TimePoint now = kBegin) {
+            TimePoint now = kTestBegin) {
   for (uint32_t i = 0; i < requests; ++i) watch.Returned(evicted, reused, now);
 }
 
@@ -60,16 +61,16 @@ TEST(ChurnWatch, ForgetsWhatIsLongAgo) {
   ChurnWatch watch;
   Return(watch, 100, 100, 0);
   ASSERT_TRUE(watch.Look(kLater));
-  EXPECT_TRUE(watch.Look(kBegin + minutes(1)));
-  EXPECT_FALSE(watch.Look(kBegin + minutes(2)));
+  EXPECT_TRUE(watch.Look(kTestBegin + minutes(1)));
+  EXPECT_FALSE(watch.Look(kTestBegin + minutes(2)));
 }
 
 TEST(ChurnWatch, TellsHowFastBlocksComeAndGo) {
   ChurnWatch watch;
-  watch.Heard(5000, 4000, 1000, kBegin);  // from before the watch began
+  watch.Heard(5000, 4000, 1000, kTestBegin);  // from before the watch began
   Return(watch, 100, 100, 0);
-  watch.Heard(5060, 4030, 1030, kBegin + seconds(30));
-  const auto churn = watch.Look(kBegin + seconds(30));
+  watch.Heard(5060, 4030, 1030, kTestBegin + seconds(30));
+  const auto churn = watch.Look(kTestBegin + seconds(30));
   ASSERT_TRUE(churn);
   EXPECT_DOUBLE_EQ(churn->stores, 120);
   EXPECT_DOUBLE_EQ(churn->removals, 60);
@@ -78,7 +79,7 @@ TEST(ChurnWatch, TellsHowFastBlocksComeAndGo) {
 
 TEST(ChurnWatch, BeginsAnewWithANewStream) {
   ChurnWatch watch;
-  watch.Heard(5000, 4000, 1000, kBegin);
+  watch.Heard(5000, 4000, 1000, kTestBegin);
   Return(watch, 100, 100, 0);
   ASSERT_TRUE(watch.Look(kLater));
   watch.Heard(10, 5, 5, kLater);

@@ -15,7 +15,7 @@ constexpr TimePoint kStart = TimePoint(std::chrono::hours(1));
 
 // Threshold 3, open for 5 seconds. Each letter is an event at the time it names:
 //   s success, f failure, t trial sent, x trip; then it must (+) or must not (-) allow a request.
-struct Row {
+struct BreakerRow {
   const char* name;
   struct Step {
     char event;
@@ -25,7 +25,7 @@ struct Row {
   std::vector<Step> steps;
 };
 
-class CircuitBreakerTable : public testing::TestWithParam<Row> {};
+class CircuitBreakerTable : public testing::TestWithParam<BreakerRow> {};
 
 TEST_P(CircuitBreakerTable, Holds) {
   CircuitBreaker breaker(3, seconds(5));
@@ -46,45 +46,45 @@ TEST_P(CircuitBreakerTable, Holds) {
 INSTANTIATE_TEST_SUITE_P(
     Rows, CircuitBreakerTable,
     testing::Values(
-        Row{"StaysClosedBelowTheThreshold", {{'f', 0, '+'}, {'f', 0, '+'}, {'-', 100, '+'}}},
-        Row{"OpensAtTheThreshold",
-            {{'f', 0, '+'}, {'f', 0, '+'}, {'f', 0, '-'}, {'-', 4, '-'}, {'-', 5, '+'}}},
-        Row{"CountsOnlyFailuresInARow",
-            {{'f', 0, '+'}, {'f', 0, '+'}, {'s', 0, '+'}, {'f', 0, '+'}, {'f', 0, '+'}}},
-        Row{"LetsOneTrialThroughAtATime",
-            {{'x', 0, '-'}, {'-', 5, '+'}, {'t', 5, '-'}, {'-', 9, '-'}, {'-', 10, '+'}}},
-        Row{"ClosesWhenTheTrialSucceeds",
-            {{'x', 0, '-'}, {'t', 5, '-'}, {'s', 6, '+'}, {'f', 6, '+'}, {'f', 6, '+'}}},
-        Row{"OpensForTwiceAsLongWhenTheTrialFails",
-            {{'x', 0, '-'},
-             {'t', 5, '-'},
-             {'f', 5, '-'},
-             {'-', 14, '-'},
-             {'-', 15, '+'},
-             {'t', 15, '-'},
-             {'f', 15, '-'},
-             {'-', 34, '-'},
-             {'-', 35, '+'}}},
-        Row{"TripsWhateverTheCount", {{'x', 7, '-'}, {'-', 11, '-'}, {'-', 12, '+'}}},
-        Row{"ForgetsATrialThatSucceeded",
-            {{'x', 0, '-'},
-             {'t', 5, '-'},
-             {'s', 5, '+'},
-             {'f', 6, '+'},
-             {'f', 6, '+'},
-             {'f', 6, '-'},
-             {'f', 6, '-'},
-             {'-', 11, '+'}}},
-        Row{"IsNotPunishedForWhatWasSentBeforeItOpened",
-            {{'f', 0, '+'},
-             {'f', 0, '+'},
-             {'f', 0, '-'},
-             {'f', 0, '-'},
-             {'f', 1, '-'},
-             {'f', 1, '-'},
-             {'f', 1, '-'},
-             {'f', 1, '-'},
-             {'-', 6, '+'}}}),
+        BreakerRow{"StaysClosedBelowTheThreshold", {{'f', 0, '+'}, {'f', 0, '+'}, {'-', 100, '+'}}},
+        BreakerRow{"OpensAtTheThreshold",
+                   {{'f', 0, '+'}, {'f', 0, '+'}, {'f', 0, '-'}, {'-', 4, '-'}, {'-', 5, '+'}}},
+        BreakerRow{"CountsOnlyFailuresInARow",
+                   {{'f', 0, '+'}, {'f', 0, '+'}, {'s', 0, '+'}, {'f', 0, '+'}, {'f', 0, '+'}}},
+        BreakerRow{"LetsOneTrialThroughAtATime",
+                   {{'x', 0, '-'}, {'-', 5, '+'}, {'t', 5, '-'}, {'-', 9, '-'}, {'-', 10, '+'}}},
+        BreakerRow{"ClosesWhenTheTrialSucceeds",
+                   {{'x', 0, '-'}, {'t', 5, '-'}, {'s', 6, '+'}, {'f', 6, '+'}, {'f', 6, '+'}}},
+        BreakerRow{"OpensForTwiceAsLongWhenTheTrialFails",
+                   {{'x', 0, '-'},
+                    {'t', 5, '-'},
+                    {'f', 5, '-'},
+                    {'-', 14, '-'},
+                    {'-', 15, '+'},
+                    {'t', 15, '-'},
+                    {'f', 15, '-'},
+                    {'-', 34, '-'},
+                    {'-', 35, '+'}}},
+        BreakerRow{"TripsWhateverTheCount", {{'x', 7, '-'}, {'-', 11, '-'}, {'-', 12, '+'}}},
+        BreakerRow{"ForgetsATrialThatSucceeded",
+                   {{'x', 0, '-'},
+                    {'t', 5, '-'},
+                    {'s', 5, '+'},
+                    {'f', 6, '+'},
+                    {'f', 6, '+'},
+                    {'f', 6, '-'},
+                    {'f', 6, '-'},
+                    {'-', 11, '+'}}},
+        BreakerRow{"IsNotPunishedForWhatWasSentBeforeItOpened",
+                   {{'f', 0, '+'},
+                    {'f', 0, '+'},
+                    {'f', 0, '-'},
+                    {'f', 0, '-'},
+                    {'f', 1, '-'},
+                    {'f', 1, '-'},
+                    {'f', 1, '-'},
+                    {'f', 1, '-'},
+                    {'-', 6, '+'}}}),
     [](const auto& param) { return std::string(param.param.name); });
 
 TEST(CircuitBreaker, IsNeverOpenForMoreThanAMinute) {

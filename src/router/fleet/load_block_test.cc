@@ -8,14 +8,12 @@
 
 #include "base/random.h"
 #include "router/fleet/rank_load.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
 
-using std::chrono::seconds;
-
-constexpr TimePoint kNow{seconds(1000)};
-constexpr double kUnit = 1e6;
+constexpr double kMillisecondUnit = 1e6;
 
 TEST(LoadBlock, HasTheLeastOfEachNumber) {
   LoadBlock block;
@@ -122,7 +120,7 @@ TEST(LoadBoardProperty, ABlockIsNeverAboveItsRanks) {
     ranks.push_back(std::make_unique<RankLoad>());
     ranks.back()->Stand(board, "");
   }
-  TimePoint now = kNow;
+  TimePoint now = kTestBegin;
   for (int step = 0; step < 20'000; ++step) {
     now += Duration(static_cast<int64_t>(random.Below(2'000'000'000)));
     if (random.Below(4) == 0) {
@@ -159,7 +157,7 @@ TEST(LoadBoardProperty, ABlockIsNeverAboveItsRanks) {
     uint64_t waiting = 0;
     const auto block = ranks[0]->block();
     for (const auto& rank : ranks) {
-      const RankLoad::View view = rank->Look(now, kUnit);
+      const RankLoad::View view = rank->Look(now, kMillisecondUnit);
       // One of the two floors is below it.
       const auto above = [&](const std::optional<LoadFloor>& floor) {
         return floor && view.backlog >= floor->backlog && view.context >= floor->context &&

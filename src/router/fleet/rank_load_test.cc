@@ -8,21 +8,21 @@
 
 #include "base/random.h"
 #include "testing/sanitizers.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using Kind = RankLoad::Kind;
+using LoadKind = RankLoad::Kind;
 
 // A unit of work lasts a microsecond here.
 constexpr double kUnit = 1000;
-constexpr TimePoint kStart{std::chrono::hours(1)};
 
 class RankLoadTest : public testing::Test {
  protected:
-  void Enter(RankLoad::Stay& stay, double work, Kind kind = Kind::kAnnounced) {
+  void Enter(RankLoad::Stay& stay, double work, LoadKind kind = LoadKind::kAnnounced) {
     load_.Enter(stay, kind, work, 0, now_);
   }
   RankLoad::View Look() { return load_.Look(now_, kUnit); }
@@ -30,12 +30,12 @@ class RankLoadTest : public testing::Test {
   void Pass(int64_t units) { now_ += microseconds(units); }
 
   RankLoad load_;
-  TimePoint now_ = kStart;
+  TimePoint now_ = kTestBegin;
 };
 
 TEST_F(RankLoadTest, CountsARequestFromItsDispatchToItsEnd) {
   RankLoad::Stay stay;
-  load_.Enter(stay, Kind::kAnnounced, 1000, 500, now_);
+  load_.Enter(stay, LoadKind::kAnnounced, 1000, 500, now_);
   EXPECT_EQ(Look(),
             (RankLoad::View{
                 .backlog = 1000, .queued = 1000, .context = 500, .requests = 1, .waiting = 1}));
@@ -133,8 +133,8 @@ TEST_F(RankLoadTest, EndsSilentPrefillsWhenTheirTimeIsOver) {
   RankLoad::Stay a;
   RankLoad::Stay b;
   RankLoad::Stay c;
-  Enter(a, 1000, Kind::kSilent);
-  Enter(b, 500, Kind::kSilent);
+  Enter(a, 1000, LoadKind::kSilent);
+  Enter(b, 500, LoadKind::kSilent);
   Enter(c, 400);
   Pass(999);
   EXPECT_EQ(Look().waiting, 3u);
@@ -156,10 +156,10 @@ TEST_F(RankLoadTest, EndsSilentPrefillsAtTheFirstByteOfALaterRequest) {
   RankLoad::Stay announced;
   RankLoad::Stay later;
   RankLoad::Stay after;
-  Enter(silent, 1000, Kind::kSilent);
+  Enter(silent, 1000, LoadKind::kSilent);
   Enter(announced, 300);
   Enter(later, 400);
-  Enter(after, 500, Kind::kSilent);
+  Enter(after, 500, LoadKind::kSilent);
   load_.FirstByte(later, now_);
   EXPECT_EQ(Look().waiting, 2u);
   EXPECT_DOUBLE_EQ(Look().queued, 800) << "announced ones and those behind it stay";
@@ -169,8 +169,8 @@ TEST_F(RankLoadTest, EndsSilentPrefillsAtTheFirstByteOfALaterRequest) {
 TEST_F(RankLoadTest, TakesARepeatedFirstByteOrLeaveOnce) {
   RankLoad::Stay a;
   RankLoad::Stay b;
-  load_.Enter(a, Kind::kAnnounced, 100, 10, now_);
-  load_.Enter(b, Kind::kAnnounced, 100, 10, now_);
+  load_.Enter(a, LoadKind::kAnnounced, 100, 10, now_);
+  load_.Enter(b, LoadKind::kAnnounced, 100, 10, now_);
   for (int i = 0; i < 3; ++i) load_.FirstByte(a, now_);
   for (int i = 0; i < 3; ++i) load_.Leave(a, now_);
   load_.FirstByte(a, now_);
@@ -194,7 +194,7 @@ TEST_F(RankLoadTest, SurvivesAClockThatOtherLoopsSeeALittleLater) {
 
 TEST_F(RankLoadTest, AddsWhatOtherReplicasHavePlaced) {
   RankLoad::Stay own;
-  load_.Enter(own, Kind::kAnnounced, 1000, 500, now_);
+  load_.Enter(own, LoadKind::kAnnounced, 1000, 500, now_);
   load_.SetForeign({.queued = 300,
                     .oldest = 200,
                     .busy_since = now_,
@@ -255,10 +255,10 @@ TEST_F(RankLoadTest, AFirstByteOfItsOwnBeginsThePrefillOfAnother) {
 
 TEST_F(RankLoadTest, EndsItsOwnSilentPrefillsWhateverOthersDo) {
   RankLoad::Stay silent;
-  Enter(silent, 1000, Kind::kSilent);
+  Enter(silent, 1000, LoadKind::kSilent);
   Pass(600);
   load_.SetForeign({.queued = 300, .oldest = 300, .busy_since = now_, .requests = 1, .waiting = 1});
-  EXPECT_EQ(load_.silence().since, kStart);
+  EXPECT_EQ(load_.silence().since, kTestBegin);
   EXPECT_DOUBLE_EQ(load_.silence().work, 1000);
   Pass(400);
   EXPECT_EQ(Look().waiting, 1u);
@@ -271,13 +271,13 @@ void LiveOn(RankLoad& load, uint64_t seed, int times) {
   Random random(seed);
   std::deque<RankLoad::Stay> stays;
   std::vector<RankLoad::Stay*> live;
-  TimePoint now = kStart;
+  TimePoint now = kTestBegin;
   for (int i = 0; i < times || !live.empty(); ++i) {
     now += microseconds(random.Below(50));
     const uint64_t act = random.Below(5);
     if (i < times && (live.empty() || act == 0)) {
       live.push_back(&stays.emplace_back());
-      load.Enter(*live.back(), random.Below(3) == 0 ? Kind::kSilent : Kind::kAnnounced,
+      load.Enter(*live.back(), random.Below(3) == 0 ? LoadKind::kSilent : LoadKind::kAnnounced,
                  random.Unit() * 1e4 + 0.1, random.Below(10'000), now);
       continue;
     }
@@ -299,7 +299,7 @@ TEST(RankLoadLife, ReturnsToExactlyZero) {
     threads.emplace_back([&, seed] { LiveOn(load, seed, kSanitized ? 5000 : 50'000); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(load.Look(kStart, kUnit), RankLoad::View{});
+  EXPECT_EQ(load.Look(kTestBegin, kUnit), RankLoad::View{});
 }
 
 // While another thread says what other replicas have placed.
@@ -312,7 +312,7 @@ TEST(RankLoadLife, ReturnsToExactlyZeroAlsoWithOthers) {
       const double work = waiting * random.Unit() * 1e4;
       load.SetForeign({.queued = work,
                        .oldest = work * random.Unit(),
-                       .busy_since = kStart + microseconds(random.Below(1000)),
+                       .busy_since = kTestBegin + microseconds(random.Below(1000)),
                        .context = random.Below(1000),
                        .requests = waiting + static_cast<uint32_t>(random.Below(2)),
                        .waiting = waiting});
@@ -321,7 +321,7 @@ TEST(RankLoadLife, ReturnsToExactlyZeroAlsoWithOthers) {
   });
   LiveOn(load, 1, kSanitized ? 2000 : 20'000);
   others.join();
-  EXPECT_EQ(load.Look(kStart, kUnit), RankLoad::View{});
+  EXPECT_EQ(load.Look(kTestBegin, kUnit), RankLoad::View{});
   EXPECT_EQ(load.placed().queued, 0);
 }
 
@@ -330,9 +330,9 @@ TEST(RankLoadLife, NeverShowsANegativeBacklog) {
   for (int life = 0; life < 200; ++life) {
     RankLoad load;
     std::deque<RankLoad::Stay> stays(20);
-    TimePoint now = kStart;
+    TimePoint now = kTestBegin;
     for (RankLoad::Stay& stay : stays) {
-      load.Enter(stay, Kind::kAnnounced, 128 + random.Unit() * 1e6, 1, now);
+      load.Enter(stay, LoadKind::kAnnounced, 128 + random.Unit() * 1e6, 1, now);
     }
     for (RankLoad::Stay& stay : stays) {
       now += microseconds(random.Below(2'000'000));

@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "router/fleet/rank_trust.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr TimePoint kBegin{seconds(1000)};
 
 template <typename T>
 T Below(T end) {
@@ -46,10 +45,10 @@ constexpr std::array kCauseOf = {
     TrustCause::kEventLag,     TrustCause::kPredictionDrift,   TrustCause::kChurn};
 static_assert(kCauseOf.size() == std::variant_size_v<Evidence>);
 
-struct Rig {
+struct TrustRig {
   RankTrust trust;
-  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kBegin}};
-  TimePoint now = kBegin;
+  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kTestBegin}};
+  TimePoint now = kTestBegin;
   uint64_t ids = 0;
 
   void Serve() {
@@ -98,7 +97,7 @@ struct Rig {
   }
 };
 
-void Check(const Judgement& judgement, const Rig& rig) {
+void CheckJudgement(const Judgement& judgement, const TrustRig& rig) {
   const Trust& agreed = rig.facts.agreed;
   const Trust& trust = judgement.trust;
   const TrustCause found = kCauseOf[judgement.evidence.index()];
@@ -115,7 +114,7 @@ void Check(const Judgement& judgement, const Rig& rig) {
 }
 
 RC_GTEST_PROP(RankTrust, IsInOneStateWithACauseThatFits, ()) {
-  Rig rig;
+  TrustRig rig;
   for (int step = *rc::gen::inRange(1, 100); step > 0; --step) {
     switch (Below(9)) {
       case 0:
@@ -146,15 +145,15 @@ RC_GTEST_PROP(RankTrust, IsInOneStateWithACauseThatFits, ()) {
       default:
         rig.now += milliseconds(Below(20'000));
     }
-    Check(rig.trust.Judge({}, rig.facts, rig.now), rig);
+    CheckJudgement(rig.trust.Judge({}, rig.facts, rig.now), rig);
   }
 }
 
 // Requests whose predictions come true, or miss for benign causes, with events that arrive in time.
 RC_GTEST_PROP(RankTrust, RaisesNothingThatDidNotHappen, ()) {
   RankTrust trust;
-  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kBegin}};
-  TimePoint now = kBegin;
+  RankFacts facts{.agreed = {TrustState::kTrusted, TrustCause::kNone, kTestBegin}};
+  TimePoint now = kTestBegin;
   for (int step = *rc::gen::inRange(1, 200); step > 0; --step) {
     const uint32_t predicted = 16 * Below(20u);
     ServedRequest request{.predicted = predicted,

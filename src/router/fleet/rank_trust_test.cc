@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "testing/rank_trust_rig.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
@@ -17,7 +18,7 @@ using std::chrono::seconds;
 using enum TrustState;
 using enum TrustCause;
 
-struct Row {
+struct TrustRow {
   std::string what;
   std::vector<Happening> happens;
   TrustState state;
@@ -25,7 +26,7 @@ struct Row {
   double credit = 1;
 };
 
-void Check(const Row& row) {
+void CheckTrust(const TrustRow& row) {
   Rig rig;
   for (const Happening& happening : row.happens) happening(rig);
   rig.Look();
@@ -38,7 +39,7 @@ void Check(const Row& row) {
 }
 
 TEST(RankTrust, FindsEachCauseAndItsEnd) {
-  const Row rows[] = {
+  const TrustRow rows[] = {
       {"all is well", {}, kTrusted},
       {"no event yet", {Agreed(kLearning)}, kLearning},
       {"not known yet", {Agreed(kProbing)}, kProbing},
@@ -91,11 +92,11 @@ TEST(RankTrust, FindsEachCauseAndItsEnd) {
       {"it keeps them again", {Evicts, Keeps}, kTrusted},
       {"nobody comes any more", {Evicts, Passes(minutes(3))}, kTrusted},
   };
-  for (const Row& row : rows) Check(row);
+  for (const TrustRow& row : rows) CheckTrust(row);
 }
 
 TEST(RankTrust, DoesNotCountWhatIsHonest) {
-  const Row rows[] = {
+  const TrustRow rows[] = {
       {"preempted requests report nothing", {IsPreempted}, kTrusted},
       {"it left before the answer", {Removes(10, 0)}, kTrusted},
       {"it was emptied", {IsEmptied}, kTrusted},
@@ -118,11 +119,11 @@ TEST(RankTrust, DoesNotCountWhatIsHonest) {
        kPredictionDrift,
        0.25},
   };
-  for (const Row& row : rows) Check(row);
+  for (const TrustRow& row : rows) CheckTrust(row);
 }
 
 TEST(RankTrust, PutsBlockSizesAndHealthAboveAll) {
-  const Row rows[] = {
+  const TrustRow rows[] = {
       {"",
        {SaysItsCacheIsOff, Agreed(kDoubted, kBlockSizeMismatch)},
        kDoubted,
@@ -136,7 +137,7 @@ TEST(RankTrust, PutsBlockSizesAndHealthAboveAll) {
        kDoubted,
        kUnsupportedGroups},
   };
-  for (const Row& row : rows) Check(row);
+  for (const TrustRow& row : rows) CheckTrust(row);
 }
 
 // Of all causes that hold, the deepest is reported.
@@ -213,9 +214,9 @@ TEST(RankTrust, WaitsBeforeItJudgesARequest) {
 
 TEST(RankTrust, TellsSinceWhen) {
   Rig rig;
-  EXPECT_EQ(rig.judgement.trust.since, kRigBegin);
+  EXPECT_EQ(rig.judgement.trust.since, kTestBegin);
   rig.Pass(seconds(30));
-  EXPECT_EQ(rig.judgement.trust.since, kRigBegin);
+  EXPECT_EQ(rig.judgement.trust.since, kTestBegin);
   HasUnknownGroups(rig);
   rig.Look();
   const TimePoint doubted = rig.now;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "testing/sanitizers.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
@@ -14,20 +15,19 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr TimePoint kBegin{seconds(1000)};
 const std::vector<TokenId> kTokens = {1, 2, 3, 4};
 
 ExpectedBlocks Expected() {
   return {.tokens = kTokens, .keys = {11}, .block_size = 4, .model = "m"};
 }
-RankFacts Trusted() { return {.agreed = {TrustState::kTrusted, TrustCause::kNone, kBegin}}; }
+RankFacts Trusted() { return {.agreed = {TrustState::kTrusted, TrustCause::kNone, kTestBegin}}; }
 
 TEST(RankWitness, GivesEachNoteANumberOfItsOwn) {
   RankWitness witness;
-  EXPECT_EQ(witness.Sent(false, std::nullopt, kBegin), 0u);
+  EXPECT_EQ(witness.Sent(false, std::nullopt, kTestBegin), 0u);
   EXPECT_FALSE(witness.expects());
-  const uint64_t first = witness.Sent(false, Expected(), kBegin);
-  const uint64_t second = witness.Sent(true, Expected(), kBegin);
+  const uint64_t first = witness.Sent(false, Expected(), kTestBegin);
+  const uint64_t second = witness.Sent(true, Expected(), kTestBegin);
   EXPECT_NE(first, 0u);
   EXPECT_NE(second, first);
   EXPECT_TRUE(witness.expects());
@@ -40,16 +40,16 @@ TEST(RankWitness, GivesEachNoteANumberOfItsOwn) {
 TEST(RankWitness, TakesNoMoreThanItHasRoomFor) {
   RankWitness witness;
   for (size_t i = 0; i < TokenAgreement::kMost; ++i) {
-    ASSERT_TRUE(witness.MayExpect(kBegin));
-    ASSERT_NE(witness.Sent(true, Expected(), kBegin), 0u);
+    ASSERT_TRUE(witness.MayExpect(kTestBegin));
+    ASSERT_NE(witness.Sent(true, Expected(), kTestBegin), 0u);
   }
-  EXPECT_FALSE(witness.MayExpect(kBegin));
-  EXPECT_EQ(witness.Sent(true, Expected(), kBegin), 0u);
+  EXPECT_FALSE(witness.MayExpect(kTestBegin));
+  EXPECT_EQ(witness.Sent(true, Expected(), kTestBegin), 0u);
 }
 
 TEST(RankWitness, MeasuresTheLagOfAnEventAndRemembersIt) {
   RankWitness witness;
-  TimePoint now = kBegin;
+  TimePoint now = kTestBegin;
   Judgement judgement;
   for (uint32_t i = 0; i < LagWatch::kLooks; ++i) {
     witness.FirstByte(witness.Sent(false, Expected(), now), now);
@@ -65,12 +65,12 @@ TEST(RankWitness, PublishesWhatTheRanksWordIsWorth) {
   RankWitness witness;
   EXPECT_FALSE(witness.trusted());
   EXPECT_EQ(witness.Credit(PromptSpace::kPlain), 1);
-  witness.Judge({}, Trusted(), kBegin);
+  witness.Judge({}, Trusted(), kTestBegin);
   EXPECT_TRUE(witness.trusted());
   for (size_t i = 0; i < PredictionRecord::kEnough; ++i) {
-    witness.Served({.space = PromptSpace::kAdapter, .predicted = 100, .cached = 50}, kBegin);
+    witness.Served({.space = PromptSpace::kAdapter, .predicted = 100, .cached = 50}, kTestBegin);
   }
-  witness.Judge({}, Trusted(), kBegin + RankTrust::kSettling);
+  witness.Judge({}, Trusted(), kTestBegin + RankTrust::kSettling);
   EXPECT_FALSE(witness.trusted());
   EXPECT_EQ(witness.Credit(PromptSpace::kPlain), 1);
   EXPECT_EQ(witness.Credit(PromptSpace::kAdapter), 0.5);
@@ -78,7 +78,7 @@ TEST(RankWitness, PublishesWhatTheRanksWordIsWorth) {
 
 TEST(RankWitness, GivesNoCreditToTheKindOfPromptWhoseTokensDiffer) {
   RankWitness witness;
-  TimePoint now = kBegin;
+  TimePoint now = kTestBegin;
   const auto request = [&](PromptKind kind, const std::vector<TokenId>& stored) {
     ExpectedBlocks expected = Expected();
     expected.kind = kind;
@@ -117,7 +117,7 @@ TEST(RankWitness, CanBeToldFromManyThreads) {
   for (int loop = 0; loop < kLoops; ++loop) {
     threads.emplace_back([&] {
       for (int i = 0; i < kEach; ++i) {
-        const TimePoint now = kBegin + microseconds(i);
+        const TimePoint now = kTestBegin + microseconds(i);
         const uint64_t note = witness.Sent(true, Expected(), now);
         if (i % 3 == 0) {
           witness.Withdraw(note);
@@ -132,7 +132,7 @@ TEST(RankWitness, CanBeToldFromManyThreads) {
   }
   threads.emplace_back([&] {
     for (uint64_t i = 0; i < kEach; ++i) {
-      const TimePoint now = kBegin + microseconds(i);
+      const TimePoint now = kTestBegin + microseconds(i);
       if (witness.expects()) witness.Stored({.tokens = kTokens}, now);
       witness.Stamped(milliseconds(1), TimePoint());
       witness.Pulse({.removed = i, .lives = 0});
@@ -143,13 +143,13 @@ TEST(RankWitness, CanBeToldFromManyThreads) {
       RankFacts facts = Trusted();
       facts.batches = static_cast<uint64_t>(i) + 1;
       facts.pulse = witness.pulse();
-      const Judgement judgement = witness.Judge({}, facts, kBegin + microseconds(i));
+      const Judgement judgement = witness.Judge({}, facts, kTestBegin + microseconds(i));
       EXPECT_EQ(judgement.trust.state, TrustState::kTrusted);
       EXPECT_EQ(witness.Credit(PromptSpace::kPlain), 1);
     }
   });
   threads.clear();
-  const Judgement judgement = witness.Judge({}, Trusted(), kBegin + seconds(5));
+  const Judgement judgement = witness.Judge({}, Trusted(), kTestBegin + seconds(5));
   EXPECT_EQ(judgement.cost, static_cast<uint64_t>(kLoops * kEach));
 }
 

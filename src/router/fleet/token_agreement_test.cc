@@ -4,6 +4,8 @@
 
 #include <numeric>
 
+#include "testing/test_clock.h"
+
 namespace fathom {
 namespace {
 
@@ -13,7 +15,6 @@ using Likely = TokenDifference::Likely;
 using Place = StoredTokens::Place;
 using Tokens = std::vector<TokenId>;
 
-constexpr TimePoint kBegin{seconds(1000)};
 constexpr uint32_t kBlock = 4;
 
 // Blocks whose keys are 11, 12, 13...
@@ -74,7 +75,7 @@ class TokenAgreementTest : public testing::Test {
   }
 
   TokenAgreement tokens_;
-  TimePoint now_ = kBegin;
+  TimePoint now_ = kTestBegin;
   PromptKind kind_ = PromptKind::kChat;  // of the next requests
 
  private:

@@ -7,17 +7,16 @@
 #include <string>
 #include <thread>
 
+#include "testing/test_clock.h"
+
 namespace fathom {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr TimePoint kBegin{seconds(1000)};
 
 class TrustKeeperTest : public testing::Test {
  protected:
@@ -27,7 +26,7 @@ class TrustKeeperTest : public testing::Test {
     read_ = ends[0];
     write_ = ends[1];
     log_ = std::make_unique<Log>(write_);
-    sizes_ = std::make_unique<BlockSizes>(BlockSizeRules{}, true, fleet_, *log_, kBegin);
+    sizes_ = std::make_unique<BlockSizes>(BlockSizeRules{}, true, fleet_, *log_, kTestBegin);
     keeper_ =
         std::make_unique<TrustKeeper>(TrustRules{}, fleet_, *sizes_, board_, TokenPieces{}, *log_);
   }
@@ -99,7 +98,7 @@ class TrustKeeperTest : public testing::Test {
   std::unique_ptr<Log> log_;
   std::unique_ptr<BlockSizes> sizes_;
   std::unique_ptr<TrustKeeper> keeper_;
-  TimePoint now_ = kBegin;
+  TimePoint now_ = kTestBegin;
   int read_ = -1, write_ = -1;
 };
 

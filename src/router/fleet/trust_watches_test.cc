@@ -4,6 +4,7 @@
 #include "router/fleet/gap_watch.h"
 #include "router/fleet/reuse_watch.h"
 #include "router/fleet/silence_watch.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
@@ -11,23 +12,22 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr TimePoint kBegin{seconds(1000)};
 constexpr ServedRequest kNews{.has_block = true, .has_news = true};
 constexpr ServedRequest kNoNews{.has_block = true};
 
 // --- silence
 
 void Serve(SilenceWatch& watch, uint64_t requests, const ServedRequest& request) {
-  for (uint64_t i = 0; i < requests; ++i) watch.Served(request, kBegin);
+  for (uint64_t i = 0; i < requests; ++i) watch.Served(request, kTestBegin);
 }
 
 TEST(SilenceWatch, NeedsManyRequestsOverSomeTime) {
   SilenceWatch watch;
   Serve(watch, SilenceWatch::kRequests - 1, kNews);
-  EXPECT_FALSE(watch.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_FALSE(watch.Look(seconds(5), kTestBegin + seconds(60)));
   Serve(watch, 1, kNews);
-  EXPECT_FALSE(watch.Look(seconds(5), kBegin + milliseconds(4999)));
-  const auto silence = watch.Look(seconds(5), kBegin + seconds(5));
+  EXPECT_FALSE(watch.Look(seconds(5), kTestBegin + milliseconds(4999)));
+  const auto silence = watch.Look(seconds(5), kTestBegin + seconds(5));
   ASSERT_TRUE(silence);
   EXPECT_EQ(silence->requests, SilenceWatch::kRequests);
   EXPECT_EQ(silence->over, seconds(5));
@@ -37,19 +37,19 @@ TEST(SilenceWatch, NeedsManyRequestsOverSomeTime) {
 TEST(SilenceWatch, DoesNotCountPromptsThatFillNoBlock) {
   SilenceWatch watch;
   Serve(watch, 1000, {});
-  EXPECT_FALSE(watch.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_FALSE(watch.Look(seconds(5), kTestBegin + seconds(60)));
 }
 
 TEST(SilenceWatch, CountsRepeatsOnlyOfOneThatNeverSpoke) {
   SilenceWatch never;
   Serve(never, SilenceWatch::kRequests, kNoNews);
-  EXPECT_TRUE(never.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_TRUE(never.Look(seconds(5), kTestBegin + seconds(60)));
   SilenceWatch spoke;
   spoke.Heard(1);
   Serve(spoke, 1000, kNoNews);
-  EXPECT_FALSE(spoke.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_FALSE(spoke.Look(seconds(5), kTestBegin + seconds(60)));
   Serve(spoke, SilenceWatch::kRequests, kNews);
-  const auto silence = spoke.Look(seconds(5), kBegin + seconds(60));
+  const auto silence = spoke.Look(seconds(5), kTestBegin + seconds(60));
   ASSERT_TRUE(silence);
   EXPECT_TRUE(silence->heard_before);
 }
@@ -59,19 +59,19 @@ TEST(SilenceWatch, EndsWithAnyBatchAlsoOfANewStream) {
   watch.Heard(10);
   Serve(watch, 100, kNews);
   watch.Heard(10);
-  EXPECT_TRUE(watch.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_TRUE(watch.Look(seconds(5), kTestBegin + seconds(60)));
   watch.Heard(0);  // a new stream, no batch yet
-  EXPECT_TRUE(watch.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_TRUE(watch.Look(seconds(5), kTestBegin + seconds(60)));
   watch.Heard(1);
-  EXPECT_FALSE(watch.Look(seconds(5), kBegin + seconds(60)));
+  EXPECT_FALSE(watch.Look(seconds(5), kTestBegin + seconds(60)));
 }
 
 TEST(SilenceWatch, MeasuresFromTheFirstRequestAfterTheLastBatch) {
   SilenceWatch watch;
   Serve(watch, 100, kNews);
   watch.Heard(1);
-  for (int i = 0; i < 100; ++i) watch.Served(kNews, kBegin + seconds(58));
-  EXPECT_FALSE(watch.Look(seconds(5), kBegin + seconds(60)));
+  for (int i = 0; i < 100; ++i) watch.Served(kNews, kTestBegin + seconds(58));
+  EXPECT_FALSE(watch.Look(seconds(5), kTestBegin + seconds(60)));
 }
 
 // --- reuse
@@ -134,28 +134,28 @@ TEST(ReuseWatch, BelievesTheEngine) {
 
 TEST(GapWatch, DoubtsUntilTheStreamHasBeenWholeForAWhile) {
   GapWatch watch;
-  watch.Heard(0, 1, 5, kBegin);
-  EXPECT_FALSE(watch.Look(kBegin)) << "everything was brought back";
-  watch.Heard(3, 2, 5, kBegin);
-  const auto lost = watch.Look(kBegin);
+  watch.Heard(0, 1, 5, kTestBegin);
+  EXPECT_FALSE(watch.Look(kTestBegin)) << "everything was brought back";
+  watch.Heard(3, 2, 5, kTestBegin);
+  const auto lost = watch.Look(kTestBegin);
   ASSERT_TRUE(lost);
   EXPECT_EQ(lost->lost, 3u);
   EXPECT_EQ(lost->gaps, 2u);
   EXPECT_EQ(lost->repaired, 5u);
-  watch.Heard(3, 2, 5, kBegin + seconds(9));
-  EXPECT_TRUE(watch.Look(kBegin + seconds(9)));
-  watch.Heard(4, 3, 5, kBegin + seconds(9));
-  EXPECT_TRUE(watch.Look(kBegin + seconds(18)));
-  EXPECT_FALSE(watch.Look(kBegin + seconds(19)));
+  watch.Heard(3, 2, 5, kTestBegin + seconds(9));
+  EXPECT_TRUE(watch.Look(kTestBegin + seconds(9)));
+  watch.Heard(4, 3, 5, kTestBegin + seconds(9));
+  EXPECT_TRUE(watch.Look(kTestBegin + seconds(18)));
+  EXPECT_FALSE(watch.Look(kTestBegin + seconds(19)));
 }
 
 TEST(GapWatch, CountsANewStreamAnew) {
   GapWatch watch;
-  watch.Heard(100, 1, 0, kBegin);
-  watch.Heard(0, 0, 0, kBegin + seconds(20));
-  EXPECT_FALSE(watch.Look(kBegin + seconds(20)));
-  watch.Heard(1, 1, 0, kBegin + seconds(21));
-  EXPECT_TRUE(watch.Look(kBegin + seconds(21)));
+  watch.Heard(100, 1, 0, kTestBegin);
+  watch.Heard(0, 0, 0, kTestBegin + seconds(20));
+  EXPECT_FALSE(watch.Look(kTestBegin + seconds(20)));
+  watch.Heard(1, 1, 0, kTestBegin + seconds(21));
+  EXPECT_TRUE(watch.Look(kTestBegin + seconds(21)));
 }
 
 }  // namespace

@@ -249,15 +249,15 @@ TEST_F(DispatchQueueTest, TriesOnceForSeveralCallsThatComeTogether) {
   Free(places_);
 }
 
-struct Totals {
+struct QueueTotals {
   std::atomic<int> served{0};
   std::atomic<int> waited{0};
   std::atomic<int> timed_out{0};
 };
 
 // Arrives repeatedly; takes a place if no request waits, otherwise waits in line.
-Task<void> Visit(DispatchQueue& queue, Places& places, Loop& loop, std::string model, int times,
-                 uint64_t seed, Duration brief, Totals& totals) {
+Task<void> VisitQueue(DispatchQueue& queue, Places& places, Loop& loop, std::string model,
+                      int times, uint64_t seed, Duration brief, QueueTotals& totals) {
   Random random(seed);
   for (int i = 0; i < times; ++i) {
     bool placed = !queue.Waiting(model) && places.TryTake();
@@ -282,7 +282,7 @@ Task<void> Visit(DispatchQueue& queue, Places& places, Loop& loop, std::string m
   }
 }
 
-void Stress(int visitors, int times, Duration brief, Totals& totals) {
+void StressQueue(int visitors, int times, Duration brief, QueueTotals& totals) {
   DispatchQueue queue;
   Places places(1);
   Places others(2);
@@ -295,8 +295,8 @@ void Stress(int visitors, int times, Duration brief, Totals& totals) {
     callers.emplace_back([&, v] {
       const bool other = v % 4 == 0;
       thread.Complete([&] {
-        return Visit(queue, other ? others : places, thread.loop(), other ? "other" : "m", times,
-                     static_cast<uint64_t>(v), brief, totals);
+        return VisitQueue(queue, other ? others : places, thread.loop(), other ? "other" : "m",
+                          times, static_cast<uint64_t>(v), brief, totals);
       });
     });
   }
@@ -310,14 +310,14 @@ void Stress(int visitors, int times, Duration brief, Totals& totals) {
 
 // A lost wake-up would leave a waiter asleep until its timeout although a place is free.
 TEST(DispatchQueueStress, ForgetsNobody) {
-  Totals totals;
-  Stress(12, kSanitized ? 60 : 300, seconds(60), totals);
+  QueueTotals totals;
+  StressQueue(12, kSanitized ? 60 : 300, seconds(60), totals);
   EXPECT_EQ(totals.timed_out, 0);
 }
 
 TEST(DispatchQueueStress, ForgetsNobodyWhenSomeAreImpatient) {
-  Totals totals;
-  Stress(12, kSanitized ? 60 : 300, std::chrono::microseconds(50), totals);
+  QueueTotals totals;
+  StressQueue(12, kSanitized ? 60 : 300, std::chrono::microseconds(50), totals);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string Answer(std::string_view body, int status = 200) {
+std::string RawAnswer(std::string_view body, int status = 200) {
   return fmt::format("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n{}", status, body.size(), body);
 }
 
@@ -113,7 +113,8 @@ class EngineTokenizerTest : public testing::Test {
 };
 
 TEST_F(EngineTokenizerTest, ReadsTheTokensOfATextAndOfAChat) {
-  AddWorker(Answer(R"({"count":3,"max_model_len":4096,"tokens":[1, 22,333],"token_strs":null})"));
+  AddWorker(
+      RawAnswer(R"({"count":3,"max_model_len":4096,"tokens":[1, 22,333],"token_strs":null})"));
   PromptFields text{.prompt = R"("h\u0069")"};
   text.add_special_tokens = "false";
   auto answer = Ask(text);
@@ -164,7 +165,7 @@ TEST_F(EngineTokenizerTest, AsksEachEngineForWhatItsChatsTake) {
 }
 
 TEST_F(EngineTokenizerTest, AsksUnderThePathOfTheWorker) {
-  AddWorker([](const Call&) { return Answer(R"({"tokens":[1]})"); }, "/engine");
+  AddWorker([](const Call&) { return RawAnswer(R"({"tokens":[1]})"); }, "/engine");
   ASSERT_TRUE(Ask());
   EXPECT_THAT(LastCall().head, StartsWith("POST /engine/tokenize HTTP/1.1\r\n"));
 }
@@ -172,7 +173,7 @@ TEST_F(EngineTokenizerTest, AsksUnderThePathOfTheWorker) {
 TEST_F(EngineTokenizerTest, KeepsItsConnectionAndReplacesOneThatWasClosed) {
   std::atomic<int> served{0};
   AddWorker(
-      [&](const Call&) { return ++served == 4 ? std::string() : Answer(R"({"tokens":[1]})"); });
+      [&](const Call&) { return ++served == 4 ? std::string() : RawAnswer(R"({"tokens":[1]})"); });
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(Ask()) << i;
   EXPECT_EQ(connections_, 2);
   EXPECT_EQ(served, 7) << "the question that met the closing connection was asked again";
@@ -181,8 +182,8 @@ TEST_F(EngineTokenizerTest, KeepsItsConnectionAndReplacesOneThatWasClosed) {
 TEST_F(EngineTokenizerTest, SpreadsTheQuestions) {
   std::atomic<int> first{0};
   std::atomic<int> second{0};
-  AddWorker([&](const Call&) { return ++first, Answer(R"({"tokens":[1]})"); });
-  AddWorker([&](const Call&) { return ++second, Answer(R"({"tokens":[1]})"); });
+  AddWorker([&](const Call&) { return ++first, RawAnswer(R"({"tokens":[1]})"); });
+  AddWorker([&](const Call&) { return ++second, RawAnswer(R"({"tokens":[1]})"); });
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Ask());
   EXPECT_EQ(first, 5);
   EXPECT_EQ(second, 5);
@@ -191,8 +192,8 @@ TEST_F(EngineTokenizerTest, SpreadsTheQuestions) {
 TEST_F(EngineTokenizerTest, AsksAnotherWorkerWhereOneFails) {
   const TimePoint begun = std::chrono::steady_clock::now();
   const WorkerId broken = AddWorker("");
-  const WorkerId busy = AddWorker(Answer("{}", 503));
-  AddWorker(Answer(R"({"tokens":[1]})"));
+  const WorkerId busy = AddWorker(RawAnswer("{}", 503));
+  AddWorker(RawAnswer(R"({"tokens":[1]})"));
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(Ask()) << i;
   const auto fleet = fleet_.Current();
   for (const WorkerId id : {broken, busy}) {
@@ -205,29 +206,29 @@ TEST_F(EngineTokenizerTest, AsksAnotherWorkerWhereOneFails) {
 }
 
 TEST_F(EngineTokenizerTest, GoesToTheWorkersThatHaveTheEndpoint) {
-  AddWorker(Answer(R"({"detail":"Not Found"})", 404));
-  AddWorker(Answer(R"({"tokens":[1]})"));
+  AddWorker(RawAnswer(R"({"detail":"Not Found"})", 404));
+  AddWorker(RawAnswer(R"({"tokens":[1]})"));
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(Ask()) << i;
   EXPECT_LE(calls_.size(), 7u) << "the other one is asked once";
 }
 
 TEST_F(EngineTokenizerTest, SaysWhereNobodyHasTheEndpoint) {
-  AddWorker(Answer(R"({"detail":"Not Found"})", 404));
-  AddWorker(Answer("", 405));
+  AddWorker(RawAnswer(R"({"detail":"Not Found"})", 404));
+  AddWorker(RawAnswer("", 405));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask(), std::unexpected(TokenFailure::kUnsupported));
   EXPECT_EQ(calls_.size(), 2u);
 }
 
 TEST_F(EngineTokenizerTest, TakesAServerForOneWithoutThatFindsNoTokensInAText) {
-  AddWorker(Answer(R"({"tokens":[]})"));
+  AddWorker(RawAnswer(R"({"tokens":[]})"));
   EXPECT_TRUE(Ask({.prompt = R"("")"})) << "where there are none";
   EXPECT_EQ(Ask(), std::unexpected(TokenFailure::kUnsupported));
 }
 
 TEST_F(EngineTokenizerTest, TakesARefusalForTheQuestionsFaultAndNotTheWorkers) {
   for (const std::string& refusal :
-       {Answer(R"({"error":{"message":"bad"}})", 400), Answer("{}", 422), Answer("", 413),
-        Answer(R"({"error":{"message":"The model `m` does not exist."}})", 404)}) {
+       {RawAnswer(R"({"error":{"message":"bad"}})", 400), RawAnswer("{}", 422), RawAnswer("", 413),
+        RawAnswer(R"({"error":{"message":"The model `m` does not exist."}})", 404)}) {
     const WorkerId id = AddWorker(refusal);
     for (int i = 0; i < 2; ++i) EXPECT_EQ(Ask(), std::unexpected(TokenFailure::kRefused));
     directory_.Leave(id);
@@ -237,10 +238,12 @@ TEST_F(EngineTokenizerTest, TakesARefusalForTheQuestionsFaultAndNotTheWorkers) {
 
 TEST_F(EngineTokenizerTest, BelievesNoAnswerThatIsNone) {
   for (const std::string& wrong :
-       {Answer(""), Answer("[]"), Answer("{"), Answer("{}"), Answer(R"({"tokens":null})"),
-        Answer(R"({"tokens":[1,-2]})"), Answer(R"({"tokens":[1.5]})"), Answer(R"({"tokens":"1"})"),
-        Answer(R"({"tokens":[[1]]})"), Answer(R"({"tokens":[1],"count":2})"),
-        Answer(R"({"tokens":[4294967296]})"), Answer("", 500), Answer(R"({"tokens":[1]})", 302),
+       {RawAnswer(""), RawAnswer("[]"), RawAnswer("{"), RawAnswer("{}"),
+        RawAnswer(R"({"tokens":null})"), RawAnswer(R"({"tokens":[1,-2]})"),
+        RawAnswer(R"({"tokens":[1.5]})"), RawAnswer(R"({"tokens":"1"})"),
+        RawAnswer(R"({"tokens":[[1]]})"), RawAnswer(R"({"tokens":[1],"count":2})"),
+        RawAnswer(R"({"tokens":[4294967296]})"), RawAnswer("", 500),
+        RawAnswer(R"({"tokens":[1]})", 302),
         std::string("HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{\"tokens\":[1]}"),
         std::string("nonsense\r\n\r\n")}) {
     const bool cut = wrong.find("length: 50") != std::string::npos;
@@ -276,7 +279,7 @@ TEST_F(EngineTokenizerTest, AsksASecondWorkerWhenTheFirstIsLate) {
       while (!over_) std::this_thread::sleep_for(milliseconds(1));
       ++slow;
     }
-    return Answer(R"({"count":1,"tokens":[7]})");
+    return RawAnswer(R"({"count":1,"tokens":[7]})");
   };
   AddWorker(script);
   AddWorker(script);
@@ -293,7 +296,7 @@ TEST_F(EngineTokenizerTest, AsksNoThirdWorkerBecauseTwoAreLate) {
   const auto script = [&](const Call&) {
     ++asked;
     while (!over_) std::this_thread::sleep_for(milliseconds(1));
-    return Answer(R"({"count":1,"tokens":[7]})");
+    return RawAnswer(R"({"count":1,"tokens":[7]})");
   };
   for (int i = 0; i < 4; ++i) AddWorker(script);
   EXPECT_EQ(Ask({.prompt = R"("hi")"}, milliseconds(2500)),

@@ -56,8 +56,8 @@ TrustKeeper::Standing StandingOf(const GatewayContext& context, WorkerId worker,
 }
 
 // `feed` is null if the rank's events are not followed.
-void WriteRank(JsonWriter& w, const GatewayContext& context, const Member& member, uint32_t rank,
-               const FeedStatus* feed) {
+void WriteRankHealth(JsonWriter& w, const GatewayContext& context, const Member& member,
+                     uint32_t rank, const FeedStatus* feed) {
   const TrustKeeper::Standing standing = StandingOf(context, member.worker->id(), rank);
   const bool ill = standing.trust.cause == TrustCause::kUnhealthy;
   const int64_t heard = feed == nullptr ? 0 : feed->last_event.load(std::memory_order_relaxed);
@@ -90,9 +90,9 @@ void WriteSizes(JsonWriter& w, const GatewayContext& context, const Member& memb
   const FeedBoard::Feeds feeds =
       context.feeds == nullptr ? FeedBoard::Feeds() : context.feeds->Of(worker);
   for (const auto& feed : feeds) {
-    WriteRank(w, context, member, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
+    WriteRankHealth(w, context, member, feed->dp_rank.load(std::memory_order_relaxed), feed.get());
   }
-  if (feeds.empty()) WriteRank(w, context, member, 0, nullptr);
+  if (feeds.empty()) WriteRankHealth(w, context, member, 0, nullptr);
   w.EndArray();
 }
 
@@ -127,7 +127,7 @@ void WriteWorker(JsonWriter& w, const GatewayContext& context, const Member& mem
   w.EndObject();
 }
 
-std::string_view NameOf(PromptWatch::Cause cause) {
+std::string_view PromptCauseName(PromptWatch::Cause cause) {
   switch (cause) {
     case PromptWatch::Cause::kUnread:
       return "prompts_unread";
@@ -171,7 +171,7 @@ void WriteModels(JsonWriter& w, const GatewayContext& context, const FleetSnapsh
     const PromptWatch::Standing standing = context.prompt_watch.StandingOf(model);
     w.BeginObject().Key("model").String(model);
     w.Key("status").String(standing.degraded() ? "degraded" : "ok");
-    WriteText(w, "cause", NameOf(standing.cause));
+    WriteText(w, "cause", PromptCauseName(standing.cause));
     w.Key("share").Number(standing.share);
     const bool known = standing.cause != PromptWatch::Cause::kNone && standing.reason;
     WriteText(w, "reason", known ? Name(*standing.reason) : "");

@@ -34,7 +34,7 @@ Text TextOfBody(const std::string& body, PromptApis apis, EngineKind engine = En
   EXPECT_TRUE(fields) << body;
   return TextOf(PartsOf(fields->parts, apis), engine);
 }
-Text Chat(const std::string& messages, const std::string& more = "") {
+Text TextOfChat(const std::string& messages, const std::string& more = "") {
   return TextOfBody(R"({"messages":)" + messages + more + "}", kInChats);
 }
 
@@ -56,11 +56,11 @@ TEST(PromptText, OfACompletionIsItsText) {
 TEST(PromptText, OfAFollowUpBeginsLikeThatOfTheTurnBeforeIt) {
   const std::string first =
       R"({"role":"system","content":")" + kLong + R"("},{"role":"user","content":"How deep?"})";
-  const Text one = Chat("[" + first + "]");
-  const Text two = Chat("[" + first + R"(,{"role":"assistant","content":"3 m"}])");
+  const Text one = TextOfChat("[" + first + "]");
+  const Text two = TextOfChat("[" + first + R"(,{"role":"assistant","content":"3 m"}])");
   EXPECT_TRUE(one.whole && two.whole);
   EXPECT_EQ(Shared(one, two), one.text.size());
-  EXPECT_LT(Shared(one, Chat(R"([{"role":"user","content":")" + kLong + R"("}])")), 10u)
+  EXPECT_LT(Shared(one, TextOfChat(R"([{"role":"user","content":")" + kLong + R"("}])")), 10u)
       << "another role is another prompt";
 }
 
@@ -69,16 +69,17 @@ TEST(PromptText, IsTheSameInAListOfOnePart) {
   const std::string part =
       R"("content":[{"cache_control":{"type":"ephemeral"},"type":"text","text":")" + kLong +
       R"("}])";
-  const Text plain = Chat(R"([{"role":"user",)" + text + "}]");
-  const Text listed = Chat(R"([{"role":"user",)" + part + "}]");
+  const Text plain = TextOfChat(R"([{"role":"user",)" + text + "}]");
+  const Text listed = TextOfChat(R"([{"role":"user",)" + part + "}]");
   EXPECT_EQ(plain.text, listed.text);
 }
 
 TEST(PromptText, HasNothingThatNoEngineRenders) {
-  const Text a = Chat(R"([{"role":"assistant","id":"1","content":null,"tool_calls":[{"id":"call_1",
+  const Text a =
+      TextOfChat(R"([{"role":"assistant","id":"1","content":null,"tool_calls":[{"id":"call_1",
       "type":"function","function":{"name":"depth","arguments":"{\"at\": 7}"}}]},
       {"role":"tool","tool_call_id":"call_1","content":"3 m deep"}])");
-  const Text b = Chat(R"([{"role":"assistant","id":"2","tool_calls":[{"id":"call_2",
+  const Text b = TextOfChat(R"([{"role":"assistant","id":"2","tool_calls":[{"id":"call_2",
       "type":"function","function":{"name":"depth","arguments":"{\"at\": 7}"}}]},
       {"role":"tool","tool_call_id":"call_2","content":"3 m deep"}])");
   EXPECT_EQ(a.text, b.text);
@@ -87,7 +88,7 @@ TEST(PromptText, HasNothingThatNoEngineRenders) {
 
 TEST(PromptText, HasToolsBeforeTheMessages) {
   const Text text =
-      Chat(R"([{"role":"user","content":"question"}])", R"(,"tools":[{"name":"depth"}])");
+      TextOfChat(R"([{"role":"user","content":"question"}])", R"(,"tools":[{"name":"depth"}])");
   EXPECT_LT(text.text.find("depth"), text.text.find("question"));
 }
 
@@ -142,13 +143,13 @@ TEST(PromptText, EndsBeforeTheFirstMedium) {
         R"({"image_url":{"url":"data:"},"type":"image_url"})",
         R"({"type":"image","source":{"type":"base64","data":"AAAA"}})",
         R"({"type":"input_image","image_url":"https://"})", R"({"type":"input_audio"})"}) {
-    const Text text = Chat(R"([{"role":"user","content":[{"type":"text","text":"first"},)" +
-                           std::string(part) + R"(,{"type":"text","text":"second"}]}])");
+    const Text text = TextOfChat(R"([{"role":"user","content":[{"type":"text","text":"first"},)" +
+                                 std::string(part) + R"(,{"type":"text","text":"second"}]}])");
     EXPECT_FALSE(text.whole) << part;
     EXPECT_THAT(text.text, HasSubstr("fir")) << part;
     EXPECT_THAT(text.text, AllOf(Not(HasSubstr("sec")), Not(HasSubstr("data")))) << part;
   }
-  EXPECT_TRUE(Chat(R"([{"role":"assistant","content":"a","audio":null}])").whole);
+  EXPECT_TRUE(TextOfChat(R"([{"role":"assistant","content":"a","audio":null}])").whole);
 }
 
 TEST(PromptText, HasALimit) {

@@ -18,10 +18,6 @@ size_t Find(std::string_view text, std::string_view word, size_t from = 0) {
   return found == nullptr ? text.npos : static_cast<const char*>(found) - text.data();
 }
 
-bool Contains(std::string_view text, std::string_view word) {
-  return Find(text, word) != text.npos;
-}
-
 std::string_view SkipSpace(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
 }
@@ -92,8 +88,8 @@ bool UsageFilter::Mentions(std::string_view text) const {
 
 void UsageFilter::Note(std::string_view events) {
   if (wish_.action != UsageWish::Action::kRead) return;
-  saw_choices_ = saw_choices_ || Contains(events, "\"choices\"");
-  saw_error_ = saw_error_ || Contains(events, "\"error\"");
+  saw_choices_ = saw_choices_ || Find(events, "\"choices\"") != events.npos;
+  saw_error_ = saw_error_ || Find(events, "\"error\"") != events.npos;
 }
 
 bool UsageFilter::Passes(std::string_view events) {

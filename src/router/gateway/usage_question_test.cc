@@ -11,19 +11,19 @@ namespace fathom {
 namespace {
 
 using Action = UsageWish::Action;
-using Policy = UsageQuestion::Policy;
+using AskPolicy = UsageQuestion::Policy;
 
-RequestFields Fields(std::string_view body) {
+RequestFields FieldsOf(std::string_view body) {
   auto fields = ReadRequestFields(body);
   EXPECT_TRUE(fields) << body;
   return fields.value_or(RequestFields());
 }
 
-bool Open(std::string_view body) { return LeavesUsageOpen(Fields(body)); }
+bool Open(std::string_view body) { return LeavesUsageOpen(FieldsOf(body)); }
 
-std::string Asked(std::string_view body) {
+std::string AskedBody(std::string_view body) {
   std::string whole;
-  for (const std::string_view piece : WithUsageQuestion(body, Fields(body))) whole += piece;
+  for (const std::string_view piece : WithUsageQuestion(body, FieldsOf(body))) whole += piece;
   return whole;
 }
 
@@ -58,12 +58,13 @@ TEST(UsageQuestion, IsForStreamsWhoseClientSaysNothingAboutIt) {
 }
 
 TEST(UsageQuestion, IsAddedToABodyThatStaysAsItIs) {
-  EXPECT_EQ(Asked(" {\n \"stream\" : true }\n"),
+  EXPECT_EQ(AskedBody(" {\n \"stream\" : true }\n"),
             " {\"stream_options\":{\"include_usage\":true},\n \"stream\" : true }\n");
-  EXPECT_EQ(Asked(R"({"stream_options" : null ,"stream":true})"),
+  EXPECT_EQ(AskedBody(R"({"stream_options" : null ,"stream":true})"),
             R"({"stream_options" : {"include_usage":true} ,"stream":true})");
-  EXPECT_EQ(Asked(R"({"stream_options":7,"stream_options":{"include_usage":false},"stream":true})"),
-            R"({"stream_options":7,"stream_options":{"include_usage":true},"stream":true})");
+  EXPECT_EQ(
+      AskedBody(R"({"stream_options":7,"stream_options":{"include_usage":false},"stream":true})"),
+      R"({"stream_options":7,"stream_options":{"include_usage":true},"stream":true})");
 }
 
 TEST(UsageQuestion, GoesTogetherWithTokensInPlaceOfText) {
@@ -71,12 +72,12 @@ TEST(UsageQuestion, GoesTogetherWithTokensInPlaceOfText) {
   for (const std::string_view body :
        {R"({"prompt":"a","stream":true})", R"({"prompt":"a","stream_options":null,"stream":true})",
         R"({"stream_options":null,"prompt":"a","stream":true})"}) {
-    const RequestFields fields = Fields(body);
+    const RequestFields fields = FieldsOf(body);
     const std::string sent =
         WithTokenIds(body, fields, Route::kCompletions, EngineKind::kVllm, tokens);
     std::string whole;
     for (const std::string_view piece : WithUsageQuestion(sent, fields)) whole += piece;
-    const RequestFields read = Fields(whole);
+    const RequestFields read = FieldsOf(whole);
     EXPECT_EQ(read.parts.prompt, "[1,22]") << whole;
     EXPECT_EQ(read.stream_options, R"({"include_usage":true})") << whole;
     EXPECT_TRUE(read.stream) << whole;
@@ -86,7 +87,7 @@ TEST(UsageQuestion, GoesTogetherWithTokensInPlaceOfText) {
 TEST(UsageQuestion, IsAskedOnceAStreamHasShownThatTheEngineNeedsIt) {
   const std::string_view body = R"({"stream":true})";
   UsageHabits habits;
-  UsageQuestion first(Route::kChat, Fields(body), Policy::kMayAsk);
+  UsageQuestion first(Route::kChat, FieldsOf(body), AskPolicy::kMayAsk);
   first.Consider(habits);
   EXPECT_FALSE(first.asks());
   EXPECT_EQ(first.wish().action, Action::kRead);
@@ -96,14 +97,14 @@ TEST(UsageQuestion, IsAskedOnceAStreamHasShownThatTheEngineNeedsIt) {
   EXPECT_EQ(first.wish().action, Action::kTakeOut);
   EXPECT_EQ(Stream(first, kTelling).shown(), kPlain);
 
-  UsageQuestion text(Route::kCompletions, Fields(body), Policy::kMayAsk);
+  UsageQuestion text(Route::kCompletions, FieldsOf(body), AskPolicy::kMayAsk);
   text.Consider(habits);
   EXPECT_FALSE(text.asks());
 }
 
 TEST(UsageQuestion, IsNotAskedOfAnEngineThatTellsUnasked) {
   UsageHabits habits;
-  UsageQuestion question(Route::kChat, Fields(R"({"stream":true})"), Policy::kMayAsk);
+  UsageQuestion question(Route::kChat, FieldsOf(R"({"stream":true})"), AskPolicy::kMayAsk);
   for (int i = 0; i < 3; ++i) {
     question.Consider(habits);
     EXPECT_FALSE(question.asks());
@@ -115,7 +116,7 @@ TEST(UsageQuestion, IsNotAskedOfAnEngineThatTellsUnasked) {
 
 TEST(UsageQuestion, LearnsNothingFromAStreamThatFailed) {
   UsageHabits habits;
-  UsageQuestion question(Route::kChat, Fields(R"({"stream":true})"), Policy::kMayAsk);
+  UsageQuestion question(Route::kChat, FieldsOf(R"({"stream":true})"), AskPolicy::kMayAsk);
   for (const std::string_view text :
        {"data: {\"error\":{}}\n\n", "", "data: {\"choices\":[{}]}\n\ndata: {\"error\":{}}\n\n"}) {
     question.Consider(habits);
@@ -127,21 +128,22 @@ TEST(UsageQuestion, LearnsNothingFromAStreamThatFailed) {
 
 TEST(UsageQuestion, IsNotAskedWhereTheClientAsksOrThePolicyForbids) {
   UsageHabits habits;
-  UsageQuestion open(Route::kChat, Fields(R"({"stream":true})"), Policy::kMayAsk);
+  UsageQuestion open(Route::kChat, FieldsOf(R"({"stream":true})"), AskPolicy::kMayAsk);
   open.Consider(habits);
   open.Learn(Stream(open, kPlain).filter());
-  const auto action = [&](std::string_view body, Policy policy) {
-    UsageQuestion question(Route::kChat, Fields(body), policy);
+  const auto action = [&](std::string_view body, AskPolicy policy) {
+    UsageQuestion question(Route::kChat, FieldsOf(body), policy);
     question.Consider(habits);
     EXPECT_EQ(question.asks(), question.wish().action == Action::kTakeOut);
     return question.wish().action;
   };
-  EXPECT_EQ(action(R"({"stream":true})", Policy::kMayAsk), Action::kTakeOut);
-  EXPECT_EQ(action(R"({"stream":true})", Policy::kOnlyRead), Action::kRead);
-  EXPECT_EQ(action(R"({"stream":true})", Policy::kIgnore), Action::kIgnore);
-  EXPECT_EQ(action(R"({"stream":true,"stream_options":{"include_usage":true}})", Policy::kMayAsk),
-            Action::kRead);
-  EXPECT_EQ(action(R"({"stream":false})", Policy::kMayAsk), Action::kRead);
+  EXPECT_EQ(action(R"({"stream":true})", AskPolicy::kMayAsk), Action::kTakeOut);
+  EXPECT_EQ(action(R"({"stream":true})", AskPolicy::kOnlyRead), Action::kRead);
+  EXPECT_EQ(action(R"({"stream":true})", AskPolicy::kIgnore), Action::kIgnore);
+  EXPECT_EQ(
+      action(R"({"stream":true,"stream_options":{"include_usage":true}})", AskPolicy::kMayAsk),
+      Action::kRead);
+  EXPECT_EQ(action(R"({"stream":false})", AskPolicy::kMayAsk), Action::kRead);
 }
 
 }  // namespace

@@ -4,21 +4,15 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "base/random.h"
 #include "testing/sanitizers.h"
+#include "testing/token_run.h"
 
 namespace fathom {
 namespace {
 
 constexpr size_t kPlenty = size_t{1} << 30;
-
-std::vector<TokenId> Tokens(size_t count, TokenId from = 100) {
-  std::vector<TokenId> tokens(count);
-  std::iota(tokens.begin(), tokens.end(), from);
-  return tokens;
-}
 
 class CacheIndexTest : public testing::Test {
  protected:
@@ -67,7 +61,7 @@ TEST_F(CacheIndexTest, CountsInTokensWhateverTheBlocks) {
   const auto b = Open(2, 16);
   const auto c = Open(3, 32);
   const auto d = Open(4, 2096);
-  const std::vector<TokenId> prompt = Tokens(5000);
+  const std::vector<TokenId> prompt = TokenRun(5000);
   Store(*a, std::span(prompt).first(70));
   Store(*b, std::span(prompt).first(70));
   Store(*c, std::span(prompt).first(70));
@@ -75,7 +69,7 @@ TEST_F(CacheIndexTest, CountsInTokensWhateverTheBlocks) {
   using All = std::map<std::pair<uint64_t, uint32_t>, size_t>;
   EXPECT_EQ(Found(prompt), (All{{{1, 1}, 70}, {{2, 16}, 64}, {{3, 32}, 64}, {{4, 2096}, 4192}}));
   // The last token is always computed, and with it the rest of its block.
-  EXPECT_EQ(Found(Tokens(64)), (All{{{1, 1}, 63}, {{2, 16}, 48}, {{3, 32}, 32}}));
+  EXPECT_EQ(Found(TokenRun(64)), (All{{{1, 1}, 63}, {{2, 16}, 48}, {{3, 32}, 32}}));
 }
 
 TEST_F(CacheIndexTest, RefusesAKindOfBlocksTooManyAndKeepsTheOthers) {
@@ -99,7 +93,7 @@ TEST_F(CacheIndexTest, ARankThatComesBackWithOtherBlocksLeavesNoneOfTheOldOnes) 
   Random random(11);
   std::map<uint64_t, Rank> ranks;
   const auto prompt = [&] {
-    std::vector<TokenId> tokens = Tokens(1 + random.Below(60), 100);
+    std::vector<TokenId> tokens = TokenRun(1 + random.Below(60), 100);
     for (size_t i = random.Below(80); i < tokens.size(); ++i) tokens[i] += 1000;
     return tokens;
   };
@@ -161,7 +155,7 @@ class LostPrefixTest : public testing::Test {
 
 TEST_F(LostPrefixTest, IsToldWithWhatBecameOfIt) {
   const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
-  const auto prompt = Tokens(41);
+  const auto prompt = TokenRun(41);
   Store(*rank, prompt);
   EXPECT_EQ(Lost(prompt).tokens, 0u) << "it is all there";
   index_.lost()->SetNow(TimePoint(std::chrono::seconds(9)));
@@ -181,7 +175,7 @@ TEST_F(LostPrefixTest, IsToldWithWhatBecameOfIt) {
 TEST_F(LostPrefixTest, ReachesBeyondWhatOthersHold) {
   const auto a = index_.Open({1, 0}, {.size = kSize}, seat_);
   const auto b = index_.Open({2, 0}, {.size = kSize}, seat_);
-  const auto prompt = Tokens(41);
+  const auto prompt = TokenRun(41);
   Store(*a, prompt);
   Store(*b, std::span(prompt).first(24));
   Remove(*a, prompt, 0);
@@ -191,7 +185,7 @@ TEST_F(LostPrefixTest, ReachesBeyondWhatOthersHold) {
 
 TEST_F(LostPrefixTest, EndsWhereItsPromptEnds) {
   const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
-  const auto prompt = Tokens(400);
+  const auto prompt = TokenRun(400);
   for (const size_t blocks : {1, 2, 3, 5, 8, 13, 31, 32, 33, 64, 99}) {
     Store(*rank, std::span(prompt).first(blocks * kSize));
     Remove(*rank, std::span(prompt).first(blocks * kSize), 0);
@@ -200,11 +194,11 @@ TEST_F(LostPrefixTest, EndsWhereItsPromptEnds) {
   // The last token is always computed, and with it the rest of its block.
   EXPECT_EQ(Lost(std::span(prompt).first(40)).tokens, 36u);
   EXPECT_EQ(Lost(std::span(prompt).first(3)).tokens, 0u);
-  EXPECT_EQ(Lost(Tokens(400, 5000)).tokens, 0u);
+  EXPECT_EQ(Lost(TokenRun(400, 5000)).tokens, 0u);
 }
 
 TEST_F(LostPrefixTest, IsToldOfRanksThatLeftAndOfBlocksThatNobodyToldOf) {
-  const auto prompt = Tokens(33);
+  const auto prompt = TokenRun(33);
   index_.Open({1, 0}, {.size = 8}, seat_).reset();
   EXPECT_EQ(Lost(prompt).tokens, 0u);
   constexpr BlockShape kOther{.size = 16};  // no rank has such blocks
@@ -220,12 +214,12 @@ TEST_F(LostPrefixTest, IsToldOfRanksThatLeftAndOfBlocksThatNobodyToldOf) {
   EXPECT_EQ(Lost(prompt).tokens, 32u) << "the deeper one";
   EXPECT_EQ(Lost(prompt).loss.how, LostHow::kGone);
   // A different prompt right after must find nothing of the first.
-  EXPECT_EQ(Lost(Tokens(33, 9000)).tokens, 0u);
+  EXPECT_EQ(Lost(TokenRun(33, 9000)).tokens, 0u);
 }
 
 TEST_F(LostPrefixTest, IsKeptApartByNamespace) {
   const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
-  const auto prompt = Tokens(41);
+  const auto prompt = TokenRun(41);
   Store(*rank, prompt);
   Remove(*rank, prompt, 0);
   const uint64_t salted = NamespaceSeed("", "pepper");
@@ -235,7 +229,7 @@ TEST_F(LostPrefixTest, IsKeptApartByNamespace) {
 
 TEST_F(LostPrefixTest, IsFoundFromWhatAnEarlierPromptLeft) {
   const auto rank = index_.Open({1, 0}, {.size = kSize}, seat_);
-  const auto prompt = Tokens(81);
+  const auto prompt = TokenRun(81);
   Store(*rank, prompt);
   Remove(*rank, prompt, 0);
   const auto keys = std::make_shared<PrefixKeys>();
@@ -248,7 +242,7 @@ TEST_F(LostPrefixTest, IsFoundFromWhatAnEarlierPromptLeft) {
 
 TEST_F(CacheIndexTest, TellsOfNothingLostWhereThatIsNotRemembered) {
   const auto rank = Open(1, 4);
-  const auto prompt = Tokens(41);
+  const auto prompt = TokenRun(41);
   Store(*rank, prompt);
   rank->Clear();
   reader_.Match(prompt, kKeySeed);
@@ -259,7 +253,7 @@ TEST_F(CacheIndexTest, TellsOfNothingLostWhereThatIsNotRemembered) {
 // Independent of earlier calls, and of whether a rank has blocks of that shape.
 TEST_F(CacheIndexTest, MakesTheKeysOfAPromptFromAnyBlockOn) {
   const auto rank = Open(1, 4);
-  for (const auto& prompt : {Tokens(41), Tokens(13, 500), Tokens(3), Tokens(81)}) {
+  for (const auto& prompt : {TokenRun(41), TokenRun(13, 500), TokenRun(3), TokenRun(81)}) {
     reader_.Match(prompt, kKeySeed);
     for (const BlockShape shape :
          {BlockShape{.size = 4}, {.size = 16}, {.size = 4, .pairs = true}}) {

@@ -8,8 +8,8 @@ namespace fathom {
 namespace {
 
 constexpr size_t kFirstStep = 8;
-constexpr size_t kAhead = 8;   // blocks between prefetch and use
-constexpr size_t kNarrow = 4;  // up to this many blocks, probing all is cheaper
+constexpr size_t kPrefetchAhead = 8;  // blocks between prefetch and use
+constexpr size_t kNarrow = 4;         // up to this many blocks, probing all is cheaper
 
 // Tracks the depth of one rank with several lanes, block by block.
 class Climber {
@@ -148,7 +148,7 @@ void IndexReader::Walk(const Bank& bank, KeyChain& keys, Lanes lanes, const Bank
   const size_t blocks = keys.size();
   size_t i = 0;
   for (; i < blocks && (lanes != 0 || climbers > 0); ++i) {
-    if (i + kAhead < blocks) bank.table.Prefetch(keys.At(i + kAhead));
+    if (i + kPrefetchAhead < blocks) bank.table.Prefetch(keys.At(i + kPrefetchAhead));
     const Lanes here = bank.table.Find(keys.At(i));
     SetDepth(bank, lanes & ~here, i);
     lanes &= here;

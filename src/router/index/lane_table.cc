@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kFewestHomes = 2;
 // Load: entries as a fraction of the places in the home buckets.
 constexpr double kFull = 0.78;
-constexpr double kSparse = 0.45;
-constexpr double kRoomy = 0.68;
+constexpr double kSparseShare = 0.45;
+constexpr double kRoomyShare = 0.68;
 // A segment that has to grow below this load indicates keys chosen to collide, or very unlikely
 // chance.
 constexpr double kSuspicious = 0.2;
@@ -278,10 +278,10 @@ bool LaneTable::GrowIfCrowded(Segment& segment, const Array& array, bool forced)
 void LaneTable::ShrinkIfSparse(Segment& segment, const Array& array) {
   const auto entries = static_cast<double>(Estimate(segment));
   if (array.homes <= kFewestHomes * 2) return;
-  if (entries > static_cast<double>(array.homes) * kEntries * kSparse) return;
+  if (entries > static_cast<double>(array.homes) * kEntries * kSparseShare) return;
   if (segment.resizing.exchange(true, std::memory_order_acquire)) return;
   if (segment.array.load(std::memory_order_acquire) == &array) {
-    const auto homes = static_cast<uint32_t>(entries / (kEntries * kRoomy)) + kFewestHomes;
+    const auto homes = static_cast<uint32_t>(entries / (kEntries * kRoomyShare)) + kFewestHomes;
     if (homes < array.homes) Resize(segment, homes);
   }
   segment.resizing.store(false, std::memory_order_release);

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr uint32_t kBlock = 4;
-constexpr size_t kPlenty = size_t{1} << 30;
+constexpr size_t kAmpleMemory = size_t{1} << 30;
 
 // Token ids 100, 101, ...
 std::vector<TokenId> Tokens(size_t blocks, TokenId from = 100) {
@@ -60,7 +60,7 @@ class PrefixIndexTest : public testing::Test {
     rank.Remove(hashes, part);
   }
 
-  MemoryMeter meter_{kPlenty};
+  MemoryMeter meter_{kAmpleMemory};
   Epochs epochs_;
   PrefixIndex index_{{.size = kBlock}, epochs_, meter_, 12345};
   Epochs::Seat seat_{epochs_};
@@ -540,7 +540,7 @@ const Life kLives[] = {
 
 void LiveAndCompare(const Life& life, uint64_t seed) {
   Random random(seed);
-  MemoryMeter meter(kPlenty);
+  MemoryMeter meter(kAmpleMemory);
   Epochs epochs;
   PrefixIndex index({.size = kBlock}, epochs, meter, random.Next());
   Epochs::Seat seat(epochs);
@@ -630,7 +630,7 @@ INSTANTIATE_TEST_SUITE_P(PrefixIndex, ModelLives, testing::Range(0, 5));
 // Ranks whose blocks do not change must look the same in every lookup, while writers of other ranks
 // change the same keys, the same buckets and the size of the table.
 TEST(PrefixIndexThreads, ReadersAlwaysSeeWhatDoesNotChange) {
-  MemoryMeter meter(kPlenty);
+  MemoryMeter meter(kAmpleMemory);
   Epochs epochs;
   PrefixIndex index({.size = kBlock}, epochs, meter, 99);
   constexpr size_t kBlocks = 400;

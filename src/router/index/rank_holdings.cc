@@ -7,8 +7,8 @@
 namespace fathom {
 namespace {
 
-constexpr size_t kAhead = 8;   // blocks between prefetch and use
-constexpr size_t kBatch = 16;  // blocks removed at a time
+constexpr size_t kBlocksAhead = 8;  // blocks between prefetch and use
+constexpr size_t kBatch = 16;       // blocks removed at a time
 constexpr size_t kRenew = 256;
 constexpr size_t kKeptKeys = 4096;       // room of a rank between two runs
 constexpr uint32_t kMostCopies = 65535;  // the ledger counts no further
@@ -198,10 +198,10 @@ size_t RankHoldings::Enter(Lane& lane, const StoredRun& run, const Origin& origi
     lane.ledger.Prefetch(run.hashes[i]);
     bank_->table.Prefetch(keys_[i]);
   };
-  for (size_t i = 0; i < std::min(count, kAhead); ++i) prefetch(i);
+  for (size_t i = 0; i < std::min(count, kBlocksAhead); ++i) prefetch(i);
   BlockLedger::Node before = NodeBefore(lane, run, origin);
   for (size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(i + kAhead);
+    if (i + kBlocksAhead < count) prefetch(i + kBlocksAhead);
     if (!EnterBlock(lane, run.hashes[i], keys_[i], before, origin.name_space)) return i;
     if (i % kRenew == 0) seat_.Renew();  // lets replaced arrays be freed
   }

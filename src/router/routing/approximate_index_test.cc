@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <thread>
 
 #include "base/random.h"
 #include "testing/sanitizers.h"
+#include "testing/token_run.h"
 
 namespace fathom {
 namespace {
@@ -16,12 +16,6 @@ using std::chrono::seconds;
 constexpr RankLabel kOne{1, 0};
 constexpr RankLabel kTwo{2, 3};
 constexpr size_t kPlenty = size_t{64} << 20;
-
-std::vector<TokenId> Tokens(size_t count, TokenId from = 100) {
-  std::vector<TokenId> tokens(count);
-  std::iota(tokens.begin(), tokens.end(), from);
-  return tokens;
-}
 
 class ApproximateIndexTest : public testing::Test {
  protected:
@@ -45,19 +39,19 @@ class ApproximateIndexTest : public testing::Test {
 };
 
 TEST_F(ApproximateIndexTest, FindsWhatWasSentWhereItWasSent) {
-  const auto prompt = Tokens(1000);
+  const auto prompt = TokenRun(1000);
   Send(kOne, prompt);
   EXPECT_EQ(DepthOf(kOne, prompt), 960u) << "whole blocks";
   EXPECT_EQ(DepthOf(kTwo, prompt), 0u);
   EXPECT_EQ(DepthOf(kOne, prompt, 99), 0u) << "another namespace";
-  auto longer = Tokens(2000);
+  auto longer = TokenRun(2000);
   EXPECT_EQ(DepthOf(kOne, longer), 960u);
   longer[130] = 1;
   EXPECT_EQ(DepthOf(kOne, longer), 128u);
 }
 
 TEST_F(ApproximateIndexTest, ForgetsWhatWasSentAfterTheTtl) {
-  const auto prompt = Tokens(1000);
+  const auto prompt = TokenRun(1000);
   Send(kOne, prompt);
   Pass(seconds(10) - Duration(1));
   EXPECT_EQ(DepthOf(kOne, prompt), 960u);
@@ -67,9 +61,9 @@ TEST_F(ApproximateIndexTest, ForgetsWhatWasSentAfterTheTtl) {
 }
 
 TEST_F(ApproximateIndexTest, TakesBackWhatNeverGotThere) {
-  const auto prompt = Tokens(1000);
+  const auto prompt = TokenRun(1000);
   const uint64_t lost = index_.Send(kOne, prompt, kKeySeed, now_);
-  Send(kOne, Tokens(500));
+  Send(kOne, TokenRun(500));
   index_.Withdraw(lost);
   EXPECT_EQ(DepthOf(kOne, prompt), 448u) << "what another one brought stays";
   Pass(seconds(10));
@@ -78,17 +72,17 @@ TEST_F(ApproximateIndexTest, TakesBackWhatNeverGotThere) {
 }
 
 TEST_F(ApproximateIndexTest, ForgetsOldPromptsWhenOthersAreSent) {
-  const auto prompt = Tokens(1000);
+  const auto prompt = TokenRun(1000);
   Send(kOne, prompt);
   now_ += seconds(10);
-  Send(kTwo, Tokens(640, 5000));
+  Send(kTwo, TokenRun(640, 5000));
   EXPECT_EQ(DepthOf(kOne, prompt), 0u);
   EXPECT_EQ(index_.index().held(), 10u);
 }
 
 TEST_F(ApproximateIndexTest, CountsCopiesSoThatARepeatedPromptLivesOn) {
-  const auto shorter = Tokens(640);
-  const auto longer = Tokens(1280);
+  const auto shorter = TokenRun(640);
+  const auto longer = TokenRun(1280);
   Send(kOne, longer);
   Pass(seconds(6));
   Send(kOne, shorter);
@@ -100,7 +94,7 @@ TEST_F(ApproximateIndexTest, CountsCopiesSoThatARepeatedPromptLivesOn) {
 }
 
 TEST_F(ApproximateIndexTest, IgnoresPromptsShorterThanABlock) {
-  Send(kOne, Tokens(ApproximateIndex::kBlock - 1));
+  Send(kOne, TokenRun(ApproximateIndex::kBlock - 1));
   Send(kOne, {});
   EXPECT_EQ(index_.index().held(), 0u);
 }
@@ -110,7 +104,7 @@ TEST_F(ApproximateIndexTest, GivesItsMemoryBack) {
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 300; ++i) {
       const auto worker = random.Below(5);
-      Send({worker, 0}, Tokens(64 + random.Below(3000), static_cast<TokenId>(random.Below(20))));
+      Send({worker, 0}, TokenRun(64 + random.Below(3000), static_cast<TokenId>(random.Below(20))));
     }
     EXPECT_GT(index_.index().held(), 0u);
     Pass(seconds(10));
@@ -128,7 +122,7 @@ TEST(ApproximateIndex, StaysWithinItsMemory) {
     const TimePoint now{seconds(100)};
     std::vector<TokenId> last;
     for (TokenId i = 0; i < 500'000 / length; ++i) {
-      last = Tokens(length, i * length);
+      last = TokenRun(length, i * length);
       index.Send(kOne, last, kKeySeed, now);
       ASSERT_LE(index.index().memory().bytes(), kLittle);
     }
@@ -143,7 +137,7 @@ TEST(ApproximateIndex, StaysWithinItsMemory) {
 
 TEST(ApproximateIndex, IgnoresAPromptThatCannotFit) {
   ApproximateIndex index(seconds(10), 8 * 1024, 1);
-  index.Send(kOne, Tokens(64 * 200), kKeySeed, TimePoint{});
+  index.Send(kOne, TokenRun(64 * 200), kKeySeed, TimePoint{});
   EXPECT_EQ(index.index().held(), 0u);
 }
 
@@ -157,7 +151,7 @@ TEST(ApproximateIndex, IsFedAndReadByManyThreads) {
       TimePoint now{seconds(100)};
       for (int i = 0; i < (kSanitized ? 200 : 2000); ++i) {
         now += std::chrono::milliseconds(1);
-        const auto prompt = Tokens(random.Below(1000), static_cast<TokenId>(random.Below(5)));
+        const auto prompt = TokenRun(random.Below(1000), static_cast<TokenId>(random.Below(5)));
         index.Expire(now);
         for (const auto& found : reader.Match(prompt, kKeySeed)) {
           ASSERT_LE(found.tokens[0], prompt.size());
@@ -172,9 +166,9 @@ TEST(ApproximateIndex, IsFedAndReadByManyThreads) {
 }
 
 TEST_F(ApproximateIndexTest, ForgetsWhatIsOlderThanAnEvictedPrompt) {
-  const auto oldest = Tokens(640, 1000);
-  const auto old = Tokens(640, 5000);
-  const auto newer = Tokens(640, 9000);
+  const auto oldest = TokenRun(640, 1000);
+  const auto old = TokenRun(640, 5000);
+  const auto newer = TokenRun(640, 9000);
   for (const auto* prompt : {&oldest, &old, &newer}) Send(kOne, *prompt);
   Send(kTwo, oldest);
   const uint64_t again = index_.Send(kOne, old, kKeySeed, now_);
@@ -188,7 +182,7 @@ TEST_F(ApproximateIndexTest, ForgetsWhatIsOlderThanAnEvictedPrompt) {
 }
 
 TEST_F(ApproximateIndexTest, KeepsWhatOnlySharesThePartThatWasKept) {
-  const auto old = Tokens(640, 5000);
+  const auto old = TokenRun(640, 5000);
   auto newer = old;
   std::fill(newer.begin() + 128, newer.end(), 7u);
   Send(kOne, old);
@@ -198,9 +192,9 @@ TEST_F(ApproximateIndexTest, KeepsWhatOnlySharesThePartThatWasKept) {
 }
 
 TEST_F(ApproximateIndexTest, ForgetsNothingOfAPromptThatWasNeverThere) {
-  const auto other = Tokens(640, 1000);
+  const auto other = TokenRun(640, 1000);
   Send(kOne, other);
-  const uint64_t first = index_.Send(kOne, Tokens(640, 5000), kKeySeed, now_);
+  const uint64_t first = index_.Send(kOne, TokenRun(640, 5000), kKeySeed, now_);
   index_.Evicted(first, 0);
   EXPECT_GT(DepthOf(kOne, other), 0u);
   index_.Evicted(first, 100000);
@@ -209,8 +203,8 @@ TEST_F(ApproximateIndexTest, ForgetsNothingOfAPromptThatWasNeverThere) {
 }
 
 TEST_F(ApproximateIndexTest, ForgetsAtMostSoMuchAtOnce) {
-  const auto prompt = Tokens(64 * 1024);
-  for (TokenId i = 0; i < 20; ++i) Send(kOne, Tokens(64 * 1024, 100000 * (i + 1)));
+  const auto prompt = TokenRun(64 * 1024);
+  for (TokenId i = 0; i < 20; ++i) Send(kOne, TokenRun(64 * 1024, 100000 * (i + 1)));
   Send(kOne, prompt);
   const size_t before = index_.index().held();
   index_.Evicted(index_.Send(kOne, prompt, kKeySeed, now_), 0);

@@ -10,14 +10,14 @@
 namespace fathom {
 namespace {
 
-std::vector<Candidate> Loads(std::initializer_list<uint32_t> loads) {
+std::vector<Candidate> CandidatesWithLoads(std::initializer_list<uint32_t> loads) {
   std::vector<Candidate> candidates;
   for (const uint32_t load : loads) candidates.push_back({WorkerId(candidates.size()), load});
   return candidates;
 }
 
-std::vector<size_t> Count(RouterMode mode, const std::vector<Candidate>& candidates, size_t times,
-                          uint64_t seed = 1) {
+std::vector<size_t> CountChoices(RouterMode mode, const std::vector<Candidate>& candidates,
+                                 size_t times, uint64_t seed = 1) {
   Turn turn{0};
   Policy policy(mode, seed, turn);
   std::vector<size_t> counts(candidates.size());
@@ -46,7 +46,7 @@ TEST(RouterMode, LooksAtPromptsInTwoModesOnly) {
 
 TEST(Policy, DecidesForTheOnlyOneInEveryMode) {
   for (const RouterMode mode : kAll) {
-    EXPECT_EQ(Count(mode, Loads({7}), 10), std::vector<size_t>{10});
+    EXPECT_EQ(CountChoices(mode, CandidatesWithLoads({7}), 10), std::vector<size_t>{10});
   }
 }
 
@@ -54,7 +54,7 @@ TEST(Policy, GoesRound) {
   Turn turn{0};
   Policy one(RouterMode::kRoundRobin, 1, turn);
   Policy other(RouterMode::kRoundRobin, 2, turn);
-  const auto three = Loads({9, 0, 0});
+  const auto three = CandidatesWithLoads({9, 0, 0});
   std::vector<size_t> seen;
   for (int i = 0; i < 3; ++i) {
     seen.push_back(one.Decide(three));
@@ -65,7 +65,7 @@ TEST(Policy, GoesRound) {
 
 TEST(Policy, GoesRoundEvenlyWhenSeveralThreadsDecide) {
   Turn turn{0};
-  const auto candidates = Loads({0, 0, 0, 0});
+  const auto candidates = CandidatesWithLoads({0, 0, 0, 0});
   std::array<std::atomic<size_t>, 4> counts{};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
@@ -85,7 +85,8 @@ TEST(Policy, RepeatsItselfExactlyWithTheSameSeedOnly) {
     for (int run = 0; run < 3; ++run) {
       Turn turn{0};
       Policy policy(mode, run == 2 ? 99 : 42, turn);
-      for (int i = 0; i < 100; ++i) runs[run].push_back(policy.Decide(Loads({1, 1, 1, 1, 1})));
+      for (int i = 0; i < 100; ++i)
+        runs[run].push_back(policy.Decide(CandidatesWithLoads({1, 1, 1, 1, 1})));
     }
     EXPECT_EQ(runs[0], runs[1]) << Name(mode);
     EXPECT_NE(runs[0], runs[2]) << Name(mode);
@@ -94,7 +95,7 @@ TEST(Policy, RepeatsItselfExactlyWithTheSameSeedOnly) {
 
 TEST(Policy, SpreadsEvenlyWhenAllAreEqual) {
   for (const RouterMode mode : kAll) {
-    for (const size_t count : Count(mode, Loads({3, 3, 3, 3, 3}), 10'000)) {
+    for (const size_t count : CountChoices(mode, CandidatesWithLoads({3, 3, 3, 3, 3}), 10'000)) {
       EXPECT_GT(count, 1800u) << Name(mode);
       EXPECT_LT(count, 2200u) << Name(mode);
     }
@@ -102,7 +103,8 @@ TEST(Policy, SpreadsEvenlyWhenAllAreEqual) {
 }
 
 TEST(Policy, PaysNoAttentionToLoadAtRandom) {
-  for (const size_t count : Count(RouterMode::kRandom, Loads({0, 1000}), 10'000)) {
+  for (const size_t count :
+       CountChoices(RouterMode::kRandom, CandidatesWithLoads({0, 1000}), 10'000)) {
     EXPECT_GT(count, 4700u);
   }
 }
@@ -110,7 +112,7 @@ TEST(Policy, PaysNoAttentionToLoadAtRandom) {
 TEST(Policy, TakesTheLeastLoadedAndAmongThoseAny) {
   for (const RouterMode mode :
        {RouterMode::kLeastLoaded, RouterMode::kKv, RouterMode::kPrefixHash}) {
-    const auto counts = Count(mode, Loads({5, 2, 9, 2, 2, 3}), 9000);
+    const auto counts = CountChoices(mode, CandidatesWithLoads({5, 2, 9, 2, 2, 3}), 9000);
     EXPECT_EQ(counts[0] + counts[2] + counts[5], 0u) << Name(mode);
     for (const size_t i : {1u, 3u, 4u}) {
       EXPECT_GT(counts[i], 2700u) << Name(mode);
@@ -122,7 +124,8 @@ TEST(Policy, TakesTheLeastLoadedAndAmongThoseAny) {
 // The busiest of n would only be chosen if drawn against itself, which never happens. The least
 // loaded is chosen whenever it is drawn, with probability 2/n.
 TEST(Policy, TakesTheBetterOfTwoDifferentOnes) {
-  const auto counts = Count(RouterMode::kPowerOfTwo, Loads({0, 1, 2, 3}), 12'000);
+  const auto counts =
+      CountChoices(RouterMode::kPowerOfTwo, CandidatesWithLoads({0, 1, 2, 3}), 12'000);
   EXPECT_NEAR(static_cast<double>(counts[0]), 6000, 300);
   EXPECT_NEAR(static_cast<double>(counts[1]), 4000, 300);
   EXPECT_NEAR(static_cast<double>(counts[2]), 2000, 300);

@@ -12,14 +12,14 @@
 namespace fathom {
 namespace {
 
-constexpr PromptView kPrompt{.tokens = 1000};
+constexpr PromptView kPricedPrompt{.tokens = 1000};
 
 double CostOf(const RankView& rank, const Weights& weights = {}) {
-  return PriceOf(kPrompt, rank, weights).cost;
+  return PriceOf(kPricedPrompt, rank, weights).cost;
 }
 
 TEST(Price, IsTheWorkAndTheContextOfAnIdleRank) {
-  const Price price = PriceOf(kPrompt, {}, {.prefill_scale = 10});
+  const Price price = PriceOf(kPricedPrompt, {}, {.prefill_scale = 10});
   EXPECT_EQ(price.reused, 0);
   EXPECT_EQ(price.work, PrefillWork(1000, 0));
   EXPECT_EQ(price.prefill, 1.5 * price.work) << "others are disturbed by half of it";
@@ -31,28 +31,28 @@ TEST(Price, CountsCachedTokensByTheirTier) {
   const Weights weights{.host_hit = 0.5, .disk_hit = 0.25};
   RankView rank;
   rank.cached = {100, 300, 300, 300};
-  EXPECT_EQ(PriceOf(kPrompt, rank, weights).reused, 100 + 100);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, weights).reused, 100 + 100);
   rank.cached = {100, 300, 700, 700};
-  EXPECT_EQ(PriceOf(kPrompt, rank, weights).reused, 100 + 100 + 100);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, weights).reused, 100 + 100 + 100);
   rank.cached = {100, 100, 100, 500};
-  EXPECT_EQ(PriceOf(kPrompt, rank, weights).reused, 100 + 100);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, weights).reused, 100 + 100);
 }
 
 TEST(Price, CountsTheDeeperOfWhatIsConfirmedAndWhatIsBelieved) {
   RankView rank;
   rank.cached = {300, 300, 300, 300};
   rank.believed = 200;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).reused, 300);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).reused, 300);
   rank.believed = 500;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).reused, 500);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).reused, 500);
 }
 
 TEST(Price, AlwaysComputesTheLastToken) {
   RankView rank;
   rank.cached = {1000, 1000, 1000, 1000};
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).reused, 999);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).reused, 999);
   rank.believed = 5000;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).reused, 999);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).reused, 999);
   EXPECT_EQ(PriceOf({.tokens = 0}, rank, {}).reused, 0);
 }
 
@@ -90,35 +90,35 @@ TEST(Price, MakesSavedWorkWorthMoreUnderPressure) {
 TEST(Price, CountsEverythingThatASlowRankHasToDoInItsOwnTime) {
   RankView slow;
   slow.load.backlog = 5000;
-  const Price usual = PriceOf(kPrompt, slow, {});
+  const Price usual = PriceOf(kPricedPrompt, slow, {});
   slow.slowness = 3;
-  EXPECT_DOUBLE_EQ(PriceOf(kPrompt, slow, {}).prefill, 3 * usual.prefill);
-  EXPECT_EQ(PriceOf(kPrompt, slow, {}).decode, usual.decode);
+  EXPECT_DOUBLE_EQ(PriceOf(kPricedPrompt, slow, {}).prefill, 3 * usual.prefill);
+  EXPECT_EQ(PriceOf(kPricedPrompt, slow, {}).decode, usual.decode);
 }
 
 TEST(Price, CountsWhatMustMakeRoomInAFullCache) {
   RankView rank;
   rank.capacity = 10'000;
   rank.held = 9000;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).evicted, 0);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).evicted, 0);
   EXPECT_EQ(CostOf(rank), CostOf({}));
   rank.held = 9600;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).evicted, 600);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).evicted, 600);
   rank.held = 12'000;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).evicted, 1000);
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).evicted, 1000);
   EXPECT_GT(CostOf(rank), CostOf({}));
   rank.believed = 700;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).evicted, 300) << "only what is new needs room";
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).evicted, 300) << "only what is new needs room";
   rank.capacity = 0;
-  EXPECT_EQ(PriceOf(kPrompt, rank, {}).evicted, 0) << "not known";
+  EXPECT_EQ(PriceOf(kPricedPrompt, rank, {}).evicted, 0) << "not known";
 }
 
 TEST(Price, CountsSharedTokensOnce) {
   RankView sharing;
   sharing.shared = 800;
-  EXPECT_EQ(PriceOf(kPrompt, sharing, {}).decode, 200);
+  EXPECT_EQ(PriceOf(kPricedPrompt, sharing, {}).decode, 200);
   sharing.shared = 2000;
-  EXPECT_EQ(PriceOf(kPrompt, sharing, {}).decode, 0);
+  EXPECT_EQ(PriceOf(kPricedPrompt, sharing, {}).decode, 0);
 }
 
 TEST(Price, CountsRequestsWhereTheyHaveAWeight) {

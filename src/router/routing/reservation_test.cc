@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <thread>
 
 #include "testing/sanitizers.h"
+#include "testing/test_clock.h"
+#include "testing/token_run.h"
 
 namespace fathom {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Answer = Reservation::Answer;
-
-constexpr TimePoint kStart{std::chrono::hours(1)};
-
-std::vector<TokenId> Tokens(size_t count, TokenId from = 100) {
-  std::vector<TokenId> tokens(count);
-  std::iota(tokens.begin(), tokens.end(), from);
-  return tokens;
-}
 
 // Workers with two ranks each.
 struct Ranks {
@@ -63,12 +56,12 @@ class ReservationTest : public testing::Test {
   SteeringWorld world_{{}, 7};
   Steering steering_{world_, DepthsOf(nullptr), 1};
   Steering::Choice choice_;
-  TimePoint now_ = kStart;
+  TimePoint now_ = kTestBegin;
 };
 
 TEST_F(ReservationTest, KeepsASharedPrefixOnTheBooksUntilTheLastOneLeaves) {
-  auto first = Book(Tokens(1000));
-  auto second = Book(Tokens(1000));
+  auto first = Book(TokenRun(1000));
+  auto second = Book(TokenRun(1000));
   EXPECT_EQ(Look().context, 1000u + 40)
       << "what lies behind the last mark is not known to be shared";
   first.reset();
@@ -78,7 +71,7 @@ TEST_F(ReservationTest, KeepsASharedPrefixOnTheBooksUntilTheLastOneLeaves) {
 }
 
 TEST_F(ReservationTest, BooksTheWorkUntilTheFirstByteAndTheContextUntilTheEnd) {
-  const auto booked = Book(Tokens(1000));
+  const auto booked = Book(TokenRun(1000));
   EXPECT_EQ(Look().queued, PrefillWork(1000, 0));
   EXPECT_EQ(Look().context, 1000u);
   booked->FirstByte(now_);
@@ -90,21 +83,21 @@ TEST_F(ReservationTest, BooksTheWorkUntilTheFirstByteAndTheContextUntilTheEnd) {
 }
 
 TEST_F(ReservationTest, CountsACommonPrefixOnce) {
-  const auto one = Book(Tokens(1000));
-  const auto two = Book(Tokens(1000));
+  const auto one = Book(TokenRun(1000));
+  const auto two = Book(TokenRun(1000));
   EXPECT_EQ(Look().context, 1000u + 40u) << "but for what is behind the last mark";
   EXPECT_LT(Look().queued, 2 * PrefillWork(1000, 0));
 }
 
 TEST_F(ReservationTest, EndsWithItself) {
-  Book(Tokens(1000)).reset();
+  Book(TokenRun(1000)).reset();
   EXPECT_EQ(Look(), RankLoad::View{});
   EXPECT_EQ(world_.sent.marks(), 0u);
 }
 
 TEST_F(ReservationTest, ReleasesOnce) {
-  const auto one = Book(Tokens(1000));
-  auto two = Book(Tokens(500, 7));
+  const auto one = Book(TokenRun(1000));
+  auto two = Book(TokenRun(500, 7));
   two->Release(now_);
   two->Release(now_);
   two->FirstByte(now_);
@@ -116,12 +109,12 @@ TEST_F(ReservationTest, ReleasesOnce) {
 
 TEST_F(ReservationTest, LearnsTheSpeedFromStreamsOnly) {
   const double before = world_.speed.unit();
-  const auto whole = Book(Tokens(1000), Answer::kWhole);
+  const auto whole = Book(TokenRun(1000), Answer::kWhole);
   now_ += seconds(5);
   whole->FirstByte(now_);
   EXPECT_EQ(world_.speed.unit(), before);
   whole->Release(now_);
-  const auto streamed = Book(Tokens(1000));
+  const auto streamed = Book(TokenRun(1000));
   now_ += seconds(5);
   streamed->FirstByte(now_);
   const double after = world_.speed.unit();
@@ -133,7 +126,7 @@ TEST_F(ReservationTest, LearnsTheSpeedFromStreamsOnly) {
 
 TEST_F(ReservationTest, LearnsFromAFailureNeitherSpeedNorDepth) {
   const double before = world_.speed.unit();
-  const auto prompt = Tokens(1000);
+  const auto prompt = TokenRun(1000);
   const auto failed = Book(prompt);
   now_ += seconds(5);
   failed->Release(now_);
@@ -144,8 +137,8 @@ TEST_F(ReservationTest, LearnsFromAFailureNeitherSpeedNorDepth) {
 
 TEST_F(ReservationTest, LearnsTheSpeedFromWorkThatWasAheadToo) {
   const double usual = world_.speed.unit();
-  const auto first = Book(Tokens(8000));
-  const auto second = Book(Tokens(1000, 50'000));
+  const auto first = Book(TokenRun(8000));
+  const auto second = Book(TokenRun(1000, 50'000));
   const double work = PrefillWork(8000, 0) + PrefillWork(1000, 0);
   now_ += Duration(static_cast<int64_t>(work * usual));
   second->FirstByte(now_);
@@ -157,7 +150,7 @@ TEST_F(ReservationTest, LearnsHowSlowARankIs) {
   Rank& rank = *ranks_.places[0].rank;
   for (int i = 0; i < 100; ++i) world_.speed.Observe(1000, milliseconds(10));
   for (int i = 0; i < 30; ++i) {
-    const auto one = Book(Tokens(1000, static_cast<TokenId>(10'000 * (i + 1))));
+    const auto one = Book(TokenRun(1000, static_cast<TokenId>(10'000 * (i + 1))));
     now_ += milliseconds(200);
     one->FirstByte(now_);
     for (int others = 0; others < 20; ++others) world_.speed.Observe(1000, milliseconds(10));
@@ -172,7 +165,7 @@ TEST_F(ReservationTest, LearnsNoSpeedFromRequestsOfAnEarlierProcess) {
   Rank& rank = *ranks_.places[0].rank;
   const double before = world_.speed.unit();
   std::vector<std::unique_ptr<Reservation>> waiting;
-  for (uint32_t i = 0; i < 40; ++i) waiting.push_back(Book(Tokens(1000, 10'000 * i)));
+  for (uint32_t i = 0; i < 40; ++i) waiting.push_back(Book(TokenRun(1000, 10'000 * i)));
   now_ += seconds(60);
   rank.recoveries.fetch_add(1);
   for (const auto& one : waiting) one->FirstByte(now_);
@@ -211,7 +204,7 @@ class Lives {
   void Send() {
     const bool known = random_.Below(8) != 0;
     const size_t length = random_.Below(known ? 3000 : 1);
-    live_.push_back({Tokens(length, static_cast<TokenId>(random_.Below(5))), nullptr});
+    live_.push_back({TokenRun(length, static_cast<TokenId>(random_.Below(5))), nullptr});
     Book(live_.back());
   }
   void Book(Request& request) {
@@ -251,7 +244,7 @@ class Lives {
   Steering steering_;
   Random random_;
   std::vector<Request> live_;
-  TimePoint now_ = kStart;
+  TimePoint now_ = kTestBegin;
 };
 
 void LiveAndCheck(const SteeringOptions& options) {
@@ -262,7 +255,7 @@ void LiveAndCheck(const SteeringOptions& options) {
     threads.emplace_back([&, seed] { Lives(world, ranks, seed).Run(kSanitized ? 500 : 5000); });
   }
   for (std::thread& thread : threads) thread.join();
-  const TimePoint later = kStart + std::chrono::hours(10);
+  const TimePoint later = kTestBegin + std::chrono::hours(10);
   for (const Place& place : ranks.places) {
     EXPECT_EQ(place.rank->load.Look(later, world.speed.unit()), RankLoad::View{});
   }

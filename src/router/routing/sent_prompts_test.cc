@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "testing/sanitizers.h"
+#include "testing/test_clock.h"
 
 namespace fathom {
 namespace {
@@ -16,9 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr RankLabel kOne{1, 0};
-constexpr RankLabel kTwo{1, 1};
-constexpr TimePoint kStart{std::chrono::hours(1)};
+constexpr RankLabel kSentRank{1, 0};
+constexpr RankLabel kSiblingRank{1, 1};
 
 std::vector<PromptMark> Marks(size_t tokens, TokenId from = 100) {
   std::vector<TokenId> prompt(tokens);
@@ -54,22 +54,23 @@ class SentPromptsTest : public testing::Test {
   }
 
   SentPrompts sent_{seconds(1)};
-  TimePoint now_ = kStart;
+  TimePoint now_ = kTestBegin;
   std::vector<SentPrompts::Found> found_;
 };
 
 TEST_F(SentPromptsTest, BelievesABurstBeforeItsFirstByte) {
   const auto prompt = Marks(1000);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, prompt, now_);
-  EXPECT_EQ(Believed(kOne, prompt), prompt.back().tokens);
-  EXPECT_EQ(Believed(kTwo, prompt), 0u);
-  EXPECT_EQ(Believed(kOne, Marks(1000, 101)), 0u) << "another prompt";
+  sent_.Begin(sending, kSentRank, prompt, now_);
+  EXPECT_EQ(Believed(kSentRank, prompt), prompt.back().tokens);
+  EXPECT_EQ(Believed(kSiblingRank, prompt), 0u);
+  EXPECT_EQ(Believed(kSentRank, Marks(1000, 101)), 0u) << "another prompt";
   now_ += seconds(59);
-  EXPECT_EQ(Believed(kOne, prompt), prompt.back().tokens) << "while the prefill takes its time";
+  EXPECT_EQ(Believed(kSentRank, prompt), prompt.back().tokens)
+      << "while the prefill takes its time";
   now_ += seconds(1);
-  EXPECT_EQ(Believed(kOne, prompt), 0u) << "it hangs";
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u) << "it hangs";
   sent_.End(sending, now_);
 }
 
@@ -77,8 +78,8 @@ TEST_F(SentPromptsTest, CountsWhatIsKeptOnceWhoeverLeavesFirst) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending first;
   SentPrompts::Sending second;
-  EXPECT_EQ(sent_.Begin(first, kOne, prompt, now_), 960u);
-  EXPECT_EQ(sent_.Begin(second, kOne, Marks(2000), now_), Marks(2000).back().tokens - 960);
+  EXPECT_EQ(sent_.Begin(first, kSentRank, prompt, now_), 960u);
+  EXPECT_EQ(sent_.Begin(second, kSentRank, Marks(2000), now_), Marks(2000).back().tokens - 960);
   EXPECT_EQ(sent_.End(first, now_), 0u) << "the other one keeps all of it";
   EXPECT_EQ(sent_.End(second, now_), Marks(2000).back().tokens);
 }
@@ -91,49 +92,49 @@ TEST_F(SentPromptsTest, BelievesTheCommonPartOfPromptsThatPart) {
   std::vector<PromptMark> parting;
   MarkPrompt(tokens, 1, parting);
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, sent, now_);
-  EXPECT_EQ(Believed(kOne, parting), 640u);
-  EXPECT_EQ(Believed(kOne, Marks(300)), 256u) << "a shorter one";
-  EXPECT_EQ(Believed(kOne, Marks(5000)), sent.back().tokens) << "a longer one";
+  sent_.Begin(sending, kSentRank, sent, now_);
+  EXPECT_EQ(Believed(kSentRank, parting), 640u);
+  EXPECT_EQ(Believed(kSentRank, Marks(300)), 256u) << "a shorter one";
+  EXPECT_EQ(Believed(kSentRank, Marks(5000)), sent.back().tokens) << "a longer one";
   sent_.End(sending, now_);
 }
 
 TEST_F(SentPromptsTest, StopsBelievingAMomentAfterTheFirstByte) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, prompt, now_);
+  sent_.Begin(sending, kSentRank, prompt, now_);
   now_ += seconds(5);
   sent_.FirstByte(sending, now_);
   now_ += seconds(1) - Duration(1);
-  EXPECT_GT(Believed(kOne, prompt), 0u);
+  EXPECT_GT(Believed(kSentRank, prompt), 0u);
   now_ += Duration(1);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
-  EXPECT_GT(Shared(kOne, prompt), 0u) << "but it still runs";
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
+  EXPECT_GT(Shared(kSentRank, prompt), 0u) << "but it still runs";
   sent_.End(sending, now_);
-  EXPECT_EQ(Shared(kOne, prompt), 0u);
+  EXPECT_EQ(Shared(kSentRank, prompt), 0u);
   EXPECT_EQ(sent_.marks(), 0u);
 }
 
 TEST_F(SentPromptsTest, BelievesBeyondTheEndOfAShortAnswer) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, prompt, now_);
+  sent_.Begin(sending, kSentRank, prompt, now_);
   sent_.FirstByte(sending, now_);
   now_ += milliseconds(10);
   sent_.End(sending, now_);
-  EXPECT_GT(Believed(kOne, prompt), 0u);
-  EXPECT_EQ(Shared(kOne, prompt), 0u);
-  now_ = kStart + seconds(1);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_GT(Believed(kSentRank, prompt), 0u);
+  EXPECT_EQ(Shared(kSentRank, prompt), 0u);
+  now_ = kTestBegin + seconds(1);
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
   EXPECT_EQ(sent_.marks(), 0u);
 }
 
 TEST_F(SentPromptsTest, BelievesNothingAfterAFailure) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending failed;
-  sent_.Begin(failed, kOne, prompt, now_);
+  sent_.Begin(failed, kSentRank, prompt, now_);
   sent_.End(failed, now_);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
   EXPECT_EQ(sent_.marks(), 0u);
 }
 
@@ -141,65 +142,65 @@ TEST_F(SentPromptsTest, BelievesWhatOthersBringWhenOneFails) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending failed;
   SentPrompts::Sending other;
-  sent_.Begin(failed, kOne, prompt, now_);
-  sent_.Begin(other, kOne, Marks(500), now_);
+  sent_.Begin(failed, kSentRank, prompt, now_);
+  sent_.Begin(other, kSentRank, Marks(500), now_);
   sent_.End(failed, now_);
-  EXPECT_EQ(Believed(kOne, prompt), 448u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 448u);
   sent_.End(other, now_);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
 }
 
 TEST_F(SentPromptsTest, StopsBelievingInTimeWhereAnotherHasFailed) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending failed;
   SentPrompts::Sending other;
-  sent_.Begin(failed, kOne, prompt, now_);
-  sent_.Begin(other, kOne, prompt, now_);
+  sent_.Begin(failed, kSentRank, prompt, now_);
+  sent_.Begin(other, kSentRank, prompt, now_);
   sent_.FirstByte(other, now_);
   sent_.End(failed, now_);
   now_ += seconds(1);
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
-  EXPECT_EQ(Shared(kOne, prompt), 960u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
+  EXPECT_EQ(Shared(kSentRank, prompt), 960u);
   sent_.End(other, now_);
 }
 
 TEST_F(SentPromptsTest, BelievesNothingOfAFailureAfterTheSameSendingSucceeded) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, prompt, now_);
+  sent_.Begin(sending, kSentRank, prompt, now_);
   sent_.FirstByte(sending, now_);
   sent_.End(sending, now_);
   const auto retried = Marks(1000, 7);
-  sent_.Begin(sending, kTwo, retried, now_);
+  sent_.Begin(sending, kSiblingRank, retried, now_);
   sent_.End(sending, now_);
-  EXPECT_EQ(Believed(kTwo, retried), 0u);
-  EXPECT_EQ(Believed(kOne, prompt), prompt.back().tokens);
+  EXPECT_EQ(Believed(kSiblingRank, retried), 0u);
+  EXPECT_EQ(Believed(kSentRank, prompt), prompt.back().tokens);
   EXPECT_EQ(sent_.marks(), prompt.size()) << "nothing of the failure is left";
 }
 
 TEST_F(SentPromptsTest, SharesACommonPrefixWhileRequestsRun) {
   SentPrompts::Sending longer;
   SentPrompts::Sending shorter;
-  sent_.Begin(longer, kOne, Marks(1000), now_);
-  sent_.Begin(shorter, kOne, Marks(500), now_);
-  EXPECT_EQ(Shared(kOne, Marks(2000)), 960u);
-  EXPECT_EQ(Shared(kTwo, Marks(2000)), 0u);
+  sent_.Begin(longer, kSentRank, Marks(1000), now_);
+  sent_.Begin(shorter, kSentRank, Marks(500), now_);
+  EXPECT_EQ(Shared(kSentRank, Marks(2000)), 960u);
+  EXPECT_EQ(Shared(kSiblingRank, Marks(2000)), 0u);
   sent_.End(longer, now_);
-  EXPECT_EQ(Shared(kOne, Marks(2000)), 448u);
+  EXPECT_EQ(Shared(kSentRank, Marks(2000)), 448u);
   sent_.End(shorter, now_);
-  EXPECT_EQ(Shared(kOne, Marks(2000)), 0u);
+  EXPECT_EQ(Shared(kSentRank, Marks(2000)), 0u);
 }
 
 TEST_F(SentPromptsTest, TellsAllRanksApart) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending one;
   SentPrompts::Sending two;
-  sent_.Begin(one, kOne, prompt, now_);
-  sent_.Begin(two, kTwo, Marks(500), now_);
+  sent_.Begin(one, kSentRank, prompt, now_);
+  sent_.Begin(two, kSiblingRank, Marks(500), now_);
   sent_.Find(prompt, now_, found_);
   EXPECT_EQ(found_.size(), 2u);
-  EXPECT_EQ(Believed(kOne, prompt), 960u);
-  EXPECT_EQ(Believed(kTwo, prompt), 448u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 960u);
+  EXPECT_EQ(Believed(kSiblingRank, prompt), 448u);
   sent_.End(one, now_);
   sent_.End(two, now_);
 }
@@ -208,20 +209,20 @@ TEST_F(SentPromptsTest, TakesRepeatedCallsOnce) {
   const auto prompt = Marks(200);
   SentPrompts::Sending sending;
   SentPrompts::Sending other;
-  sent_.Begin(sending, kOne, prompt, now_);
-  sent_.Begin(other, kOne, prompt, now_);
+  sent_.Begin(sending, kSentRank, prompt, now_);
+  sent_.Begin(other, kSentRank, prompt, now_);
   for (int i = 0; i < 3; ++i) sent_.FirstByte(sending, now_);
   for (int i = 0; i < 3; ++i) sent_.End(sending, now_);
   sent_.FirstByte(sending, now_);
   now_ += seconds(2);
-  EXPECT_EQ(Believed(kOne, prompt), 192u) << "the other one is still on its way";
+  EXPECT_EQ(Believed(kSentRank, prompt), 192u) << "the other one is still on its way";
   sent_.End(other, now_);
   EXPECT_EQ(sent_.marks(), 0u);
 }
 
 TEST_F(SentPromptsTest, RemembersNothingOfPromptsWithoutAMark) {
   SentPrompts::Sending sending;
-  sent_.Begin(sending, kOne, {}, now_);
+  sent_.Begin(sending, kSentRank, {}, now_);
   sent_.FirstByte(sending, now_);
   sent_.End(sending, now_);
   sent_.Find({}, now_, found_);
@@ -231,13 +232,13 @@ TEST_F(SentPromptsTest, RemembersNothingOfPromptsWithoutAMark) {
 
 TEST_F(SentPromptsTest, RefusesAndCountsWhatIsTooMuch) {
   SentPrompts::Sending small;
-  sent_.Begin(small, kOne, Marks(64), now_);
+  sent_.Begin(small, kSentRank, Marks(64), now_);
   const std::vector<PromptMark> huge(SentPrompts::kMostMarks, PromptMark{.key = 5, .tokens = 64});
   SentPrompts::Sending refused;
-  sent_.Begin(refused, kOne, huge, now_);
+  sent_.Begin(refused, kSentRank, huge, now_);
   EXPECT_EQ(sent_.forgotten(), 1u);
   EXPECT_EQ(sent_.marks(), 1u);
-  EXPECT_EQ(Believed(kOne, {huge[0]}), 0u);
+  EXPECT_EQ(Believed(kSentRank, {huge[0]}), 0u);
   sent_.FirstByte(refused, now_);
   sent_.End(refused, now_);
   EXPECT_EQ(sent_.marks(), 1u);
@@ -251,7 +252,7 @@ void LiveOn(SentPrompts& sent, uint64_t seed, int times) {
   Random random(seed);
   std::vector<std::unique_ptr<SentPrompts::Sending>> live;
   std::vector<SentPrompts::Found> found;
-  TimePoint now = kStart;
+  TimePoint now = kTestBegin;
   for (int i = 0; i < times || !live.empty(); ++i) {
     now += milliseconds(random.Below(20));
     const uint64_t act = random.Below(4);
@@ -281,7 +282,7 @@ TEST(SentPromptsLife, RemembersNothingWhenAllIsOver) {
     threads.emplace_back([&, seed] { LiveOn(sent, seed, kSanitized ? 2000 : 20'000); });
   }
   for (std::thread& thread : threads) thread.join();
-  VisitAll(sent, kStart + std::chrono::hours(10));
+  VisitAll(sent, kTestBegin + std::chrono::hours(10));
   EXPECT_EQ(sent.marks(), 0u);
   EXPECT_EQ(sent.forgotten(), 0u);
 }
@@ -291,7 +292,7 @@ TEST(SentPromptsLife, RemembersNothingWhenAllIsOver) {
 TEST_F(SentPromptsTest, HasNewsOnlyIfSomebodyListens) {
   std::vector<SentPrompts::News> news;
   SentPrompts::Sending unheard;
-  sent_.Begin(unheard, kOne, Marks(1000), now_);
+  sent_.Begin(unheard, kSentRank, Marks(1000), now_);
   sent_.TakeNews(news);
   EXPECT_TRUE(news.empty());
   sent_.Listen();
@@ -306,13 +307,13 @@ TEST_F(SentPromptsTest, TellsHowLongAPromptIsBelieved) {
   const auto prompt = Marks(1000);
   SentPrompts::Sending good;
   SentPrompts::Sending failed;
-  sent_.Begin(good, kOne, prompt, now_);
-  sent_.Begin(failed, kTwo, prompt, now_);
+  sent_.Begin(good, kSentRank, prompt, now_);
+  sent_.Begin(failed, kSiblingRank, prompt, now_);
   std::vector<SentPrompts::News> news;
   sent_.TakeNews(news);
   ASSERT_EQ(news.size(), 2u);
   EXPECT_NE(news[0].id, news[1].id);
-  EXPECT_EQ(news[0].rank, kOne);
+  EXPECT_EQ(news[0].rank, kSentRank);
   EXPECT_EQ(news[0].marks, prompt);
   EXPECT_EQ(news[0].until, now_ + seconds(60));
   const uint64_t of_good = news[0].id;
@@ -335,22 +336,22 @@ TEST_F(SentPromptsTest, DropsTheOldestNewsThatNobodyTakes) {
   sent_.Listen();
   for (int i = 0; i < 3000; ++i) {
     SentPrompts::Sending sending;
-    sent_.Begin(sending, kOne, Marks(1000), now_);
+    sent_.Begin(sending, kSentRank, Marks(1000), now_);
     sent_.End(sending, now_);
   }
   SentPrompts::Sending last;
-  sent_.Begin(last, kTwo, Marks(1000), now_);
+  sent_.Begin(last, kSiblingRank, Marks(1000), now_);
   std::vector<SentPrompts::News> news;
   sent_.TakeNews(news);
   EXPECT_EQ(news.size(), 1024u);
-  EXPECT_EQ(news.back().rank, kTwo);
+  EXPECT_EQ(news.back().rank, kSiblingRank);
   Random random(1);
   size_t marks = 0;
   std::vector<PromptMark> any(100);
   std::deque<SentPrompts::Sending> many(SentPrompts::kMostNewsMarks / 80);
   for (SentPrompts::Sending& sending : many) {
     for (PromptMark& mark : any) mark = {.key = random.Next(), .tokens = 64};
-    sent_.Begin(sending, kOne, any, now_);
+    sent_.Begin(sending, kSentRank, any, now_);
   }
   news.clear();
   sent_.TakeNews(news);
@@ -363,17 +364,17 @@ TEST_F(SentPromptsTest, DropsTheOldestNewsThatNobodyTakes) {
 
 TEST_F(SentPromptsTest, BelievesWhatOtherReplicasHaveSent) {
   const auto prompt = Marks(1000);
-  ASSERT_TRUE(sent_.Believe(kOne, prompt, now_));
-  EXPECT_EQ(Believed(kOne, prompt), 960u);
-  EXPECT_EQ(Shared(kOne, prompt), 0u);
+  ASSERT_TRUE(sent_.Believe(kSentRank, prompt, now_));
+  EXPECT_EQ(Believed(kSentRank, prompt), 960u);
+  EXPECT_EQ(Shared(kSentRank, prompt), 0u);
   SentPrompts::Sending own;
-  EXPECT_EQ(sent_.Begin(own, kOne, prompt, now_), 960u) << "no request of ours held it there";
-  ASSERT_TRUE(sent_.Believe(kOne, Marks(2000), now_));
-  sent_.Disbelieve(kOne, prompt);
+  EXPECT_EQ(sent_.Begin(own, kSentRank, prompt, now_), 960u) << "no request of ours held it there";
+  ASSERT_TRUE(sent_.Believe(kSentRank, Marks(2000), now_));
+  sent_.Disbelieve(kSentRank, prompt);
   EXPECT_EQ(sent_.End(own, now_), 960u);
-  EXPECT_EQ(Believed(kOne, prompt), 960u) << "of the longer one";
-  sent_.Disbelieve(kOne, Marks(2000));
-  EXPECT_EQ(Believed(kOne, prompt), 0u);
+  EXPECT_EQ(Believed(kSentRank, prompt), 960u) << "of the longer one";
+  sent_.Disbelieve(kSentRank, Marks(2000));
+  EXPECT_EQ(Believed(kSentRank, prompt), 0u);
   EXPECT_EQ(sent_.marks(), 0u);
   EXPECT_EQ(sent_.foreign(), 0u);
 }
@@ -393,9 +394,10 @@ TEST_F(SentPromptsTest, OthersCannotPushOutOurOwn) {
   EXPECT_EQ(sent_.foreign(), SentPrompts::kMostForeign);
   EXPECT_EQ(sent_.marks(), SentPrompts::kMostForeign);
   std::deque<SentPrompts::Sending> own(SentPrompts::kMostMarks / 512);
-  for (SentPrompts::Sending& sending : own) ASSERT_GT(sent_.Begin(sending, kOne, next(), now_), 0u);
+  for (SentPrompts::Sending& sending : own)
+    ASSERT_GT(sent_.Begin(sending, kSentRank, next(), now_), 0u);
   SentPrompts::Sending beyond;
-  EXPECT_EQ(sent_.Begin(beyond, kOne, next(), now_), 0u);
+  EXPECT_EQ(sent_.Begin(beyond, kSentRank, next(), now_), 0u);
   EXPECT_EQ(sent_.marks(), SentPrompts::kMostMarks + SentPrompts::kMostForeign);
   for (SentPrompts::Sending& sending : own) sent_.End(sending, now_);
   for (const auto& marks : believed) sent_.Disbelieve(other, marks);

@@ -7,41 +7,41 @@
 #include <thread>
 #include <vector>
 
+#include "testing/test_clock.h"
+
 namespace fathom {
 namespace {
 
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr TimePoint kStart = TimePoint(std::chrono::hours(1));
-
 TEST(SessionAffinity, RemembersTheLastWorkerOfASession) {
   SessionAffinity affinity(minutes(10));
-  EXPECT_EQ(affinity.Find("s", kStart), std::nullopt);
-  affinity.Remember("s", WorkerId(1), kStart);
-  affinity.Remember("other", WorkerId(2), kStart);
-  EXPECT_EQ(affinity.Find("s", kStart), WorkerId(1));
-  affinity.Remember("s", WorkerId(3), kStart);
-  EXPECT_EQ(affinity.Find("s", kStart), WorkerId(3));
-  EXPECT_EQ(affinity.Find("other", kStart), WorkerId(2));
+  EXPECT_EQ(affinity.Find("s", kTestBegin), std::nullopt);
+  affinity.Remember("s", WorkerId(1), kTestBegin);
+  affinity.Remember("other", WorkerId(2), kTestBegin);
+  EXPECT_EQ(affinity.Find("s", kTestBegin), WorkerId(1));
+  affinity.Remember("s", WorkerId(3), kTestBegin);
+  EXPECT_EQ(affinity.Find("s", kTestBegin), WorkerId(3));
+  EXPECT_EQ(affinity.Find("other", kTestBegin), WorkerId(2));
   EXPECT_EQ(affinity.size(), 2u);
 }
 
 TEST(SessionAffinity, ForgetsASessionThatHasBeenSilentForTheTtl) {
   SessionAffinity affinity(seconds(10));
-  affinity.Remember("s", WorkerId(1), kStart);
-  EXPECT_TRUE(affinity.Find("s", kStart + seconds(10) - Duration(1)));
-  affinity.Remember("s", WorkerId(1), kStart + seconds(9));
-  EXPECT_TRUE(affinity.Find("s", kStart + seconds(18))) << "each use starts its time anew";
-  EXPECT_FALSE(affinity.Find("s", kStart + seconds(19)));
+  affinity.Remember("s", WorkerId(1), kTestBegin);
+  EXPECT_TRUE(affinity.Find("s", kTestBegin + seconds(10) - Duration(1)));
+  affinity.Remember("s", WorkerId(1), kTestBegin + seconds(9));
+  EXPECT_TRUE(affinity.Find("s", kTestBegin + seconds(18))) << "each use starts its time anew";
+  EXPECT_FALSE(affinity.Find("s", kTestBegin + seconds(19)));
   EXPECT_EQ(affinity.size(), 0u);
 }
 
 TEST(SessionAffinity, IsOffWithoutATtl) {
   SessionAffinity affinity(Duration::zero());
   EXPECT_FALSE(affinity.enabled());
-  affinity.Remember("s", WorkerId(1), kStart);
-  EXPECT_FALSE(affinity.Find("s", kStart));
+  affinity.Remember("s", WorkerId(1), kTestBegin);
+  EXPECT_FALSE(affinity.Find("s", kTestBegin));
   EXPECT_TRUE(SessionAffinity(seconds(1)).enabled());
 }
 
@@ -56,12 +56,12 @@ TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
     if (XXH3_64bits(name.data(), name.size()) % 16 == 0) names.push_back(std::move(name));
   }
   for (size_t i = 0; i < total; ++i) {
-    affinity.Remember(names[i], WorkerId(i), kStart + Duration(i));
+    affinity.Remember(names[i], WorkerId(i), kTestBegin + Duration(i));
     // The first is used all the time.
-    if (i % 1000 == 0) affinity.Remember(names[0], WorkerId(0), kStart + Duration(i));
+    if (i % 1000 == 0) affinity.Remember(names[0], WorkerId(0), kTestBegin + Duration(i));
   }
   EXPECT_EQ(affinity.size(), most);
-  const TimePoint now = kStart + Duration(total);
+  const TimePoint now = kTestBegin + Duration(total);
   EXPECT_TRUE(affinity.Find(names[0], now));
   size_t old = 0;
   size_t young = 0;
@@ -75,10 +75,11 @@ TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
 
 TEST(SessionAffinity, LetsGoOfExpiredSessionsAsNewOnesCome) {
   SessionAffinity affinity(seconds(1));
-  for (int i = 0; i < 1000; ++i) affinity.Remember("a" + std::to_string(i), WorkerId(1), kStart);
+  for (int i = 0; i < 1000; ++i)
+    affinity.Remember("a" + std::to_string(i), WorkerId(1), kTestBegin);
   EXPECT_EQ(affinity.size(), 1000u);
   for (int i = 0; i < 1000; ++i) {
-    affinity.Remember("b" + std::to_string(i), WorkerId(1), kStart + seconds(5));
+    affinity.Remember("b" + std::to_string(i), WorkerId(1), kTestBegin + seconds(5));
   }
   EXPECT_EQ(affinity.size(), 1000u);
 }
@@ -90,8 +91,8 @@ TEST(SessionAffinity, CanBeUsedByManyThreads) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 2000; ++i) {
         const std::string session = std::to_string(i % 100);
-        affinity.Remember(session, WorkerId(t), kStart);
-        const auto found = affinity.Find(session, kStart);
+        affinity.Remember(session, WorkerId(t), kTestBegin);
+        const auto found = affinity.Find(session, kTestBegin);
         ASSERT_TRUE(found);
         ASSERT_LT(found->value(), 4u);
       }

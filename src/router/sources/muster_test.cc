@@ -19,7 +19,7 @@
 namespace fathom {
 namespace {
 
-using Rank = Muster::Rank;
+using ClaimRank = Muster::Rank;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -84,10 +84,10 @@ constexpr const char* kA = "http://a:8000";
 constexpr const char* kB = "http://b:8000";
 
 TEST_F(MusterTest, EachSettingComesFromTheStrongestClaimThatHasIt) {
-  const auto late = muster_.Open("late", Rank::kFound);
-  const auto admin = muster_.Open("POST /workers", Rank::kAdmin);
-  const auto later = muster_.Open("later", Rank::kFound);
-  const auto own = muster_.Open("configuration", Rank::kOperator);
+  const auto late = muster_.Open("late", ClaimRank::kFound);
+  const auto admin = muster_.Open("POST /workers", ClaimRank::kAdmin);
+  const auto later = muster_.Open("later", ClaimRank::kFound);
+  const auto own = muster_.Open("configuration", ClaimRank::kOperator);
   Claim weak = Of(kA);
   weak.entry.kv_events = "tcp://later:1";
   weak.entry.kv_events_replay = "tcp://later:2";
@@ -122,8 +122,8 @@ TEST_F(MusterTest, EachSettingComesFromTheStrongestClaimThatHasIt) {
 
 // Else a source could send any secret of the router to an address that it chooses.
 TEST_F(MusterTest, TheAuthorityOfTheOperatorsOwnWorkerIsNobodyElsesWord) {
-  const auto own = muster_.Open("configuration", Rank::kOperator);
-  const auto found = muster_.Open("etcd", Rank::kFound);
+  const auto own = muster_.Open("configuration", ClaimRank::kOperator);
+  const auto found = muster_.Open("etcd", ClaimRank::kFound);
   Claim mine = Of("https://a:8000");
   mine.entry.from = WorkerRequest::From::kOperator;
   ASSERT_TRUE(own->Put(mine));
@@ -134,8 +134,8 @@ TEST_F(MusterTest, TheAuthorityOfTheOperatorsOwnWorkerIsNobodyElsesWord) {
 }
 
 TEST_F(MusterTest, AKeysVariableIsAllowedToWhoNamesIt) {
-  const auto own = muster_.Open("configuration", Rank::kOperator);
-  const auto found = muster_.Open("etcd", Rank::kFound);
+  const auto own = muster_.Open("configuration", ClaimRank::kOperator);
+  const auto found = muster_.Open("etcd", ClaimRank::kFound);
   Claim plain = Of(kA);
   plain.entry.from = WorkerRequest::From::kOperator;
   ASSERT_TRUE(own->Put(plain));
@@ -157,8 +157,8 @@ TEST_F(MusterTest, AKeysVariableIsAllowedToWhoNamesIt) {
 }
 
 TEST_F(MusterTest, AWorkerLeavesWithItsLastClaim) {
-  const auto one = muster_.Open("one", Rank::kFound);
-  auto two = muster_.Open("two", Rank::kFound);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
+  auto two = muster_.Open("two", ClaimRank::kFound);
   ASSERT_TRUE(one->Put(Of(kA)));
   ASSERT_TRUE(two->Put(Of(kA)));
   ASSERT_TRUE(two->Put(Of(kB)));
@@ -178,7 +178,7 @@ TEST_F(MusterTest, AWorkerLeavesWithItsLastClaim) {
 
 TEST_F(MusterTest, AnEndingProcessLosesNoWorker) {
   {
-    const auto own = muster_.Open("configuration", Rank::kOperator);
+    const auto own = muster_.Open("configuration", ClaimRank::kOperator);
     ASSERT_TRUE(own->Put(Of(kA)));
     muster_.End();
   }
@@ -186,8 +186,8 @@ TEST_F(MusterTest, AnEndingProcessLosesNoWorker) {
 }
 
 TEST_F(MusterTest, LabelsAndReadinessChangeInPlace) {
-  const auto one = muster_.Open("one", Rank::kFound);
-  const auto two = muster_.Open("two", Rank::kFound);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
+  const auto two = muster_.Open("two", ClaimRank::kFound);
   ASSERT_TRUE(one->Put(Of(kA)));
   ASSERT_TRUE(two->Put(Of(kA)));
   const auto worker = Find(kA)->worker;
@@ -218,7 +218,7 @@ TEST_F(MusterTest, LabelsAndReadinessChangeInPlace) {
 }
 
 TEST_F(MusterTest, AnotherEventEndpointIsAnotherWorker) {
-  const auto one = muster_.Open("one", Rank::kFound);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
   ASSERT_TRUE(one->Put(Of(kA)));
   const auto worker = Find(kA)->worker;
   Claim other = Of(kA);
@@ -230,7 +230,7 @@ TEST_F(MusterTest, AnotherEventEndpointIsAnotherWorker) {
 }
 
 TEST_F(MusterTest, AClaimThatIsRefusedChangesNothing) {
-  const auto one = muster_.Open("one", Rank::kFound);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
   ASSERT_TRUE(one->Put(Of(kA)));
   const auto worker = Find(kA)->worker;
   Claim bad = Of(kA);
@@ -249,7 +249,7 @@ TEST_F(MusterTest, AClaimThatIsRefusedChangesNothing) {
 }
 
 TEST_F(MusterTest, WorkersThatDoNotFitJoinOnceThereIsRoom) {
-  const auto one = muster_.Open("one", Rank::kFound);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
   for (size_t i = 0; i < kWorkers; ++i) {
     ASSERT_TRUE(one->Put(Of(fmt::format("http://w{}:1", i))));
   }
@@ -274,9 +274,9 @@ TEST_F(MusterTest, WorkersThatDoNotFitJoinOnceThereIsRoom) {
 }
 
 TEST_F(MusterTest, WhatAnOperatorTakesOutStaysOut) {
-  const auto own = muster_.Open("configuration", Rank::kOperator);
-  const auto one = muster_.Open("one", Rank::kFound);
-  const auto two = muster_.Open("two", Rank::kFound);
+  const auto own = muster_.Open("configuration", ClaimRank::kOperator);
+  const auto one = muster_.Open("one", ClaimRank::kFound);
+  const auto two = muster_.Open("two", ClaimRank::kFound);
   ASSERT_TRUE(own->Put(Of(kA)));
   ASSERT_TRUE(one->Put(Of(kA)));
   EXPECT_TRUE(muster_.TakeOut(IdOf(kA)));
@@ -305,8 +305,8 @@ TEST_F(MusterTest, WhatAnOperatorTakesOutStaysOut) {
 }
 
 TEST_F(MusterTest, ASourceIsOkOrStaleAndSaysSoOnce) {
-  auto one = muster_.Open("one", Rank::kFound);
-  const auto own = muster_.Open("configuration", Rank::kOperator);
+  auto one = muster_.Open("one", ClaimRank::kFound);
+  const auto own = muster_.Open("configuration", ClaimRank::kOperator);
   EXPECT_EQ(muster_.pending(), 1u);
   ASSERT_EQ(muster_.Sources().size(), 1u);
   EXPECT_FALSE(muster_.Sources()[0].asked);
@@ -329,14 +329,14 @@ TEST_F(MusterTest, ASourceIsOkOrStaleAndSaysSoOnce) {
   EXPECT_EQ(muster_.Sources()[0].unknown, "pods");
   one.reset();
   EXPECT_THAT(muster_.Sources(), IsEmpty());
-  const auto silent = muster_.Open("two", Rank::kFound);
+  const auto silent = muster_.Open("two", ClaimRank::kFound);
   EXPECT_EQ(muster_.pending(), 1u);
 }
 
 // What the fleet should be, computed anew from all claims.
 struct MusterModel {
   struct Source {
-    Rank rank;
+    ClaimRank rank;
     std::map<std::string, Claim> claims;
   };
   std::vector<std::optional<Source>> sources;  // in the order in which they were opened
@@ -344,7 +344,7 @@ struct MusterModel {
 
   std::vector<const Claim*> On(const std::string& url) const {
     std::vector<const Claim*> claims;
-    for (const Rank rank : {Rank::kOperator, Rank::kAdmin, Rank::kFound}) {
+    for (const ClaimRank rank : {ClaimRank::kOperator, ClaimRank::kAdmin, ClaimRank::kFound}) {
       for (const auto& source : sources) {
         if (!source || source->rank != rank) continue;
         const auto claim = source->claims.find(url);
@@ -380,7 +380,7 @@ TEST_F(MusterTest, TheFleetIsWhatTheClaimsSay) {
       switch (sources.size() < 2 ? 0 : random.Below(10)) {
         case 0: {
           if (sources.size() >= 5) break;
-          const auto rank = static_cast<Rank>(random.Below(3));
+          const auto rank = static_cast<ClaimRank>(random.Below(3));
           sources.push_back(muster_.Open(fmt::format("s{}", sources.size()), rank));
           model.sources.push_back(MusterModel::Source{rank, {}});
           break;
@@ -395,7 +395,7 @@ TEST_F(MusterTest, TheFleetIsWhatTheClaimsSay) {
           if (model.On(url).empty()) break;
           if (!model.out.insert(url).second) break;
           for (auto& source : model.sources) {
-            if (source && source->rank != Rank::kFound) source->claims.erase(url);
+            if (source && source->rank != ClaimRank::kFound) source->claims.erase(url);
           }
           model.Forget(url);
           break;
@@ -449,7 +449,7 @@ TEST_F(MusterTest, SourcesOnSeveralThreadsLeaveNothingBehind) {
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&, t] {
         Random random(t);
-        const auto source = muster_.Open(fmt::format("t{}", t), Rank::kFound);
+        const auto source = muster_.Open(fmt::format("t{}", t), ClaimRank::kFound);
         for (int i = 0; i < 200; ++i) {
           const std::string url = random.Below(2) == 0 ? kA : kB;
           switch (random.Below(4)) {

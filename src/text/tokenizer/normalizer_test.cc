@@ -5,24 +5,26 @@
 namespace fathom {
 namespace {
 
-Result<Normalizer> Read(std::string_view json) { return Normalizer::Parse(*Json::Parse(json)); }
+Result<Normalizer> ReadNormalizer(std::string_view json) {
+  return Normalizer::Parse(*Json::Parse(json));
+}
 
 std::string Apply(std::string_view json, std::string_view text) {
-  const Result<Normalizer> normalizer = Read(json);
+  const Result<Normalizer> normalizer = ReadNormalizer(json);
   EXPECT_TRUE(normalizer) << normalizer.error().what;
   const Result<std::string> out = normalizer->Apply(text);
   return out ? *out : out.error().what;
 }
 
-std::string ErrorOf(std::string_view json) {
-  const Result<Normalizer> normalizer = Read(json);
+std::string NormalizerError(std::string_view json) {
+  const Result<Normalizer> normalizer = ReadNormalizer(json);
   return normalizer ? "parsed" : normalizer.error().what;
 }
 
 TEST(Normalizer, DoesNothingWhenThereIsNone) {
-  EXPECT_TRUE(Read("null")->is_identity());
-  EXPECT_TRUE(Read(R"({"type":"Sequence","normalizers":[]})")->is_identity());
-  EXPECT_TRUE(Read("null")->Keeps("e\u0301"));
+  EXPECT_TRUE(ReadNormalizer("null")->is_identity());
+  EXPECT_TRUE(ReadNormalizer(R"({"type":"Sequence","normalizers":[]})")->is_identity());
+  EXPECT_TRUE(ReadNormalizer("null")->Keeps("e\u0301"));
   EXPECT_EQ(Apply("null", "e\u0301"), "e\u0301");
 }
 
@@ -61,20 +63,20 @@ TEST(Normalizer, DoesOneStepAfterTheOther) {
 }
 
 TEST(Normalizer, SaysWhichTextsItKeeps) {
-  const Result<Normalizer> nfc = Read(R"({"type":"NFC"})");
+  const Result<Normalizer> nfc = ReadNormalizer(R"({"type":"NFC"})");
   EXPECT_TRUE(nfc->Keeps("plain"));
   EXPECT_FALSE(nfc->Keeps("e\u0301"));
-  EXPECT_FALSE(Read(R"({"type":"Lowercase"})")->Keeps("plain"));
+  EXPECT_FALSE(ReadNormalizer(R"({"type":"Lowercase"})")->Keeps("plain"));
 }
 
 TEST(Normalizer, KnowsWhetherLinesAreIndependent) {
-  EXPECT_TRUE(Read(R"({"type":"NFKC"})")->keeps_lines_apart());
-  EXPECT_TRUE(
-      Read(R"({"type":"Replace","pattern":{"String":" "},"content":"_"})")->keeps_lines_apart());
-  EXPECT_FALSE(Read(R"({"type":"Strip"})")->keeps_lines_apart());
-  EXPECT_FALSE(Read(R"({"type":"Prepend","prepend":"_"})")->keeps_lines_apart());
-  EXPECT_FALSE(
-      Read(R"({"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "})")->keeps_lines_apart());
+  EXPECT_TRUE(ReadNormalizer(R"({"type":"NFKC"})")->keeps_lines_apart());
+  EXPECT_TRUE(ReadNormalizer(R"({"type":"Replace","pattern":{"String":" "},"content":"_"})")
+                  ->keeps_lines_apart());
+  EXPECT_FALSE(ReadNormalizer(R"({"type":"Strip"})")->keeps_lines_apart());
+  EXPECT_FALSE(ReadNormalizer(R"({"type":"Prepend","prepend":"_"})")->keeps_lines_apart());
+  EXPECT_FALSE(ReadNormalizer(R"({"type":"Replace","pattern":{"Regex":"\\s+"},"content":" "})")
+                   ->keeps_lines_apart());
 }
 
 TEST(Normalizer, RefusesATextThatGrowsWithoutBounds) {
@@ -85,15 +87,15 @@ TEST(Normalizer, RefusesATextThatGrowsWithoutBounds) {
 }
 
 TEST(Normalizer, RefusesWhatItDoesNotKnowByName) {
-  EXPECT_EQ(ErrorOf(R"({"type":"Precompiled"})"), "not supported: normalizer Precompiled");
-  EXPECT_EQ(ErrorOf(R"({"type":"Sequence","normalizers":[{"type":"Nmt"}]})"),
+  EXPECT_EQ(NormalizerError(R"({"type":"Precompiled"})"), "not supported: normalizer Precompiled");
+  EXPECT_EQ(NormalizerError(R"({"type":"Sequence","normalizers":[{"type":"Nmt"}]})"),
             "not supported: normalizer Nmt");
-  EXPECT_EQ(ErrorOf(R"({"type":"Replace","content":""})"), "'pattern' is missing");
-  EXPECT_EQ(ErrorOf(R"({"kind":"NFC"})"), "'type' is missing");
-  EXPECT_EQ(ErrorOf("[]"), "'type' is missing");
+  EXPECT_EQ(NormalizerError(R"({"type":"Replace","content":""})"), "'pattern' is missing");
+  EXPECT_EQ(NormalizerError(R"({"kind":"NFC"})"), "'type' is missing");
+  EXPECT_EQ(NormalizerError("[]"), "'type' is missing");
   std::string deep = R"({"type":"NFC"})";
   for (int i = 0; i < 100; ++i) deep = R"({"type":"Sequence","normalizers":[)" + deep + "]}";
-  EXPECT_EQ(ErrorOf(deep), "Sequences are nested too deeply");
+  EXPECT_EQ(NormalizerError(deep), "Sequences are nested too deeply");
 }
 
 }  // namespace

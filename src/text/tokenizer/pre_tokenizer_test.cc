@@ -9,10 +9,12 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Result<PreTokenizer> Read(std::string_view json) { return PreTokenizer::Parse(*Json::Parse(json)); }
+Result<PreTokenizer> ReadPreTokenizer(std::string_view json) {
+  return PreTokenizer::Parse(*Json::Parse(json));
+}
 
 Words Cut(std::string_view json, std::string_view text, bool first = true) {
-  const Result<PreTokenizer> pre = Read(json);
+  const Result<PreTokenizer> pre = ReadPreTokenizer(json);
   EXPECT_TRUE(pre) << pre.error().what;
   WordRoom room;
   EXPECT_TRUE(pre->Cut(text, first, room));
@@ -21,28 +23,28 @@ Words Cut(std::string_view json, std::string_view text, bool first = true) {
   return words;
 }
 
-std::string Split(std::string_view behavior, bool invert) {
+std::string SplitJson(std::string_view behavior, bool invert) {
   return fmt::format(R"({{"type":"Split","pattern":{{"String":"-"}},"behavior":"{}","invert":{}}})",
                      behavior, invert);
 }
 
 TEST(PreTokenizer, SplitsInFiveWays) {
   constexpr std::string_view kText = "the-final--countdown";
-  EXPECT_EQ(Cut(Split("Removed", false), kText), (Words{"the", "final", "countdown"}));
-  EXPECT_EQ(Cut(Split("Isolated", false), kText),
+  EXPECT_EQ(Cut(SplitJson("Removed", false), kText), (Words{"the", "final", "countdown"}));
+  EXPECT_EQ(Cut(SplitJson("Isolated", false), kText),
             (Words{"the", "-", "final", "-", "-", "countdown"}));
-  EXPECT_EQ(Cut(Split("MergedWithPrevious", false), kText),
+  EXPECT_EQ(Cut(SplitJson("MergedWithPrevious", false), kText),
             (Words{"the-", "final-", "-", "countdown"}));
-  EXPECT_EQ(Cut(Split("MergedWithNext", false), kText),
+  EXPECT_EQ(Cut(SplitJson("MergedWithNext", false), kText),
             (Words{"the", "-final", "-", "-countdown"}));
-  EXPECT_EQ(Cut(Split("Contiguous", false), kText),
+  EXPECT_EQ(Cut(SplitJson("Contiguous", false), kText),
             (Words{"the", "-", "final", "--", "countdown"}));
 }
 
 TEST(PreTokenizer, SplitsAtWhatDoesNotMatch) {
-  EXPECT_EQ(Cut(Split("Removed", true), "a--b"), (Words{"-", "-"}));
-  EXPECT_EQ(Cut(Split("MergedWithPrevious", true), "a--b"), (Words{"a", "-", "-b"}));
-  EXPECT_EQ(Cut(Split("MergedWithNext", true), "a--b"), (Words{"a-", "-", "b"}));
+  EXPECT_EQ(Cut(SplitJson("Removed", true), "a--b"), (Words{"-", "-"}));
+  EXPECT_EQ(Cut(SplitJson("MergedWithPrevious", true), "a--b"), (Words{"a", "-", "-b"}));
+  EXPECT_EQ(Cut(SplitJson("MergedWithNext", true), "a--b"), (Words{"a-", "-", "b"}));
 }
 
 TEST(PreTokenizer, SplitsAtExpressions) {
@@ -98,11 +100,11 @@ TEST(PreTokenizer, PutsASpaceBeforeBytesWhenAsked) {
 }
 
 TEST(PreTokenizer, RecognisesTheCommonPatterns) {
-  EXPECT_EQ(Read(R"({"type":"ByteLevel","add_prefix_space":false})")->pattern(),
+  EXPECT_EQ(ReadPreTokenizer(R"({"type":"ByteLevel","add_prefix_space":false})")->pattern(),
             WordPattern::kGpt2);
   SmallTokenizer small;
   small.SetPattern(WordPattern::kDeepSeek);
-  const Result<PreTokenizer> pre = Read(small.pre_tokenizer);
+  const Result<PreTokenizer> pre = ReadPreTokenizer(small.pre_tokenizer);
   ASSERT_TRUE(pre);
   EXPECT_EQ(pre->pattern(), WordPattern::kDeepSeek);
   EXPECT_TRUE(pre->byte_level());
@@ -110,7 +112,7 @@ TEST(PreTokenizer, RecognisesTheCommonPatterns) {
 
 TEST(PreTokenizer, RefusesWhatItDoesNotKnowByName) {
   const auto error = [](std::string_view json) {
-    const Result<PreTokenizer> pre = Read(json);
+    const Result<PreTokenizer> pre = ReadPreTokenizer(json);
     return pre ? "parsed" : pre.error().what;
   };
   EXPECT_EQ(error(R"({"type":"UnicodeScripts"})"), "not supported: pre_tokenizer UnicodeScripts");

@@ -19,7 +19,7 @@ constexpr WordPattern kPatterns[] = {WordPattern::kGpt2,         WordPattern::kO
                                      WordPattern::kThreeDigits,  WordPattern::kCased,
                                      WordPattern::kCasedEndings, WordPattern::kDeepSeek};
 
-Words Split(WordPattern pattern, std::string_view text) {
+Words SplitWords(WordPattern pattern, std::string_view text) {
   Words words;
   WordSplitter splitter(pattern, text);
   for (size_t at = 0; at < text.size();) {
@@ -71,15 +71,15 @@ TEST(WordSplitter, KnowsPatternsByTheirText) {
 
 TEST(WordSplitter, SplitsASentence) {
   const std::string_view text = "I'll say 'Hi' 1234 times...\n\n  OK?";
-  EXPECT_EQ(Split(WordPattern::kThreeDigits, text),
+  EXPECT_EQ(SplitWords(WordPattern::kThreeDigits, text),
             (Words{"I", "'ll", " say", " '", "Hi", "'", " ", "123", "4", " times", "...\n\n", " ",
                    " OK", "?"}));
-  EXPECT_EQ(Split(WordPattern::kOneDigit, "a12"), (Words{"a", "1", "2"}));
-  EXPECT_EQ(Split(WordPattern::kGpt2, "a 12\n\nb"), (Words{"a", " 12", "\n", "\n", "b"}));
-  EXPECT_EQ(Split(WordPattern::kCased, "camelCase HTTPServer"),
+  EXPECT_EQ(SplitWords(WordPattern::kOneDigit, "a12"), (Words{"a", "1", "2"}));
+  EXPECT_EQ(SplitWords(WordPattern::kGpt2, "a 12\n\nb"), (Words{"a", " 12", "\n", "\n", "b"}));
+  EXPECT_EQ(SplitWords(WordPattern::kCased, "camelCase HTTPServer"),
             (Words{"camel", "Case", " HTTPServer"}));
-  EXPECT_EQ(Split(WordPattern::kCasedEndings, "don't/\n/x"), (Words{"don't", "/\n/", "x"}));
-  EXPECT_EQ(Split(WordPattern::kDeepSeek, "x\u4e2d\u30a2\u30fb1\x01\x02 y"),
+  EXPECT_EQ(SplitWords(WordPattern::kCasedEndings, "don't/\n/x"), (Words{"don't", "/\n/", "x"}));
+  EXPECT_EQ(SplitWords(WordPattern::kDeepSeek, "x\u4e2d\u30a2\u30fb1\x01\x02 y"),
             (Words{"x", "\u4e2d\u30a2", "\u30fb", "1", "\x01\x02", " y"}));
 }
 
@@ -89,7 +89,7 @@ TEST(WordSplitter, CoversBytesThatAreNotUtf8) {
       "1\xed\xa0\x80'\xc5s";
   for (const WordPattern pattern : kPatterns) {
     std::string all;
-    for (const std::string& word : Split(pattern, text)) all += word;
+    for (const std::string& word : SplitWords(pattern, text)) all += word;
     EXPECT_EQ(all, text);
   }
 }
@@ -119,7 +119,7 @@ TEST(WordSplitter, AgreesWithTheExpressionsOnDifficultText) {
   };
   for (const WordPattern pattern : kPatterns) {
     for (const std::string& text : texts) {
-      EXPECT_EQ(Split(pattern, text), OracleSplit(pattern, text))
+      EXPECT_EQ(SplitWords(pattern, text), OracleSplit(pattern, text))
           << static_cast<int>(pattern) << ": " << text;
     }
   }
@@ -145,7 +145,7 @@ RC_GTEST_PROP(WordSplitterProperty, AgreesWithTheExpressions, ()) {
     AppendCodePoint(text, value);
   }
   for (const WordPattern pattern : kPatterns) {
-    RC_ASSERT(Split(pattern, text) == OracleSplit(pattern, text));
+    RC_ASSERT(SplitWords(pattern, text) == OracleSplit(pattern, text));
   }
 }
 
