@@ -28,7 +28,7 @@ T Parsed(const Option& option, std::string_view text) {
   return T();
 }
 
-std::string Problem(const Option& option, std::string_view text) {
+std::string ValueProblem(const Option& option, std::string_view text) {
   const auto value = ParseValue(option, text);
   return value.has_value() ? "accepted" : value.error().what;
 }
@@ -77,34 +77,34 @@ TEST(OptionValue, ReadsIntegersWithinTheirBounds) {
   const Option port = OfType(OptionType::kInteger, {0, 65535});
   EXPECT_EQ(Parsed<int64_t>(port, "0"), 0);
   EXPECT_EQ(Parsed<int64_t>(port, "65535"), 65535);
-  EXPECT_EQ(Problem(port, "65536"), "must be between 0 and 65535");
-  EXPECT_EQ(Problem(port, "-1"), "must be between 0 and 65535");
-  EXPECT_EQ(Problem(port, "99999999999999999999"), "must be between 0 and 65535");
+  EXPECT_EQ(ValueProblem(port, "65536"), "must be between 0 and 65535");
+  EXPECT_EQ(ValueProblem(port, "-1"), "must be between 0 and 65535");
+  EXPECT_EQ(ValueProblem(port, "99999999999999999999"), "must be between 0 and 65535");
   for (const auto* text : {"", "http", "80.5", "80 ", "+80", "0x50"}) {
-    EXPECT_EQ(Problem(port, text), "must be a whole number") << text;
+    EXPECT_EQ(ValueProblem(port, text), "must be a whole number") << text;
   }
 }
 
 TEST(OptionValue, SaysOrMoreWhereThereIsNoUpperBound) {
-  EXPECT_EQ(Problem(OfType(OptionType::kInteger, {.min = 1}), "0"), "must be 1 or more");
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kInteger, {.min = 1}), "0"), "must be 1 or more");
 }
 
 TEST(OptionValue, ReadsNumbersWithinTheirBounds) {
   const Option rate = OfType(OptionType::kNumber, {0, 1});
   EXPECT_DOUBLE_EQ(Parsed<double>(rate, "0.2"), 0.2);
-  EXPECT_EQ(Problem(rate, "1.01"), "must be between 0 and 1");
-  EXPECT_EQ(Problem(rate, "nan"), "must be a number");
-  EXPECT_EQ(Problem(rate, "some"), "must be a number");
+  EXPECT_EQ(ValueProblem(rate, "1.01"), "must be between 0 and 1");
+  EXPECT_EQ(ValueProblem(rate, "nan"), "must be a number");
+  EXPECT_EQ(ValueProblem(rate, "some"), "must be a number");
 }
 
 TEST(OptionValue, BoundsDurationsAndSizesInTheirOwnUnits) {
-  EXPECT_EQ(Problem(OfType(OptionType::kDuration, {0.05, 3600}), "49ms"),
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kDuration, {0.05, 3600}), "49ms"),
             "must be between 50ms and 1h");
-  EXPECT_EQ(Problem(OfType(OptionType::kDuration), "soon"),
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kDuration), "soon"),
             "must be a time such as 250ms, 5s, 2m or 1h");
-  EXPECT_EQ(Problem(OfType(OptionType::kBytes, {1024, 1048576}), "1023"),
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kBytes, {1024, 1048576}), "1023"),
             "must be between 1KiB and 1MiB");
-  EXPECT_EQ(Problem(OfType(OptionType::kBytes), "big"),
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kBytes), "big"),
             "must be a size such as 1048576, 64MB or 64MiB");
 }
 
@@ -112,15 +112,15 @@ TEST(OptionValue, ReadsTheWordsForYesAndNo) {
   const Option flag = OfType(OptionType::kFlag);
   for (const auto* text : {"true", "TRUE", "yes", "on", "1"}) EXPECT_TRUE(Parsed<bool>(flag, text));
   for (const auto* text : {"false", "no", "Off", "0"}) EXPECT_FALSE(Parsed<bool>(flag, text));
-  EXPECT_EQ(Problem(flag, "maybe"), "must be true or false");
-  EXPECT_EQ(Problem(flag, ""), "must be true or false");
+  EXPECT_EQ(ValueProblem(flag, "maybe"), "must be true or false");
+  EXPECT_EQ(ValueProblem(flag, ""), "must be true or false");
 }
 
 TEST(OptionValue, TakesAChoiceInAnyCaseAndKeepsTheTablesSpelling) {
   const Option engine = OfType(OptionType::kChoice);
   EXPECT_EQ(Parsed<std::string>(engine, "VLLM"), "vllm");
-  EXPECT_EQ(Problem(engine, "vlm"), "is not one of vllm, sglang; did you mean vllm?");
-  EXPECT_EQ(Problem(engine, "llamacpp"), "is not one of vllm, sglang");
+  EXPECT_EQ(ValueProblem(engine, "vlm"), "is not one of vllm, sglang; did you mean vllm?");
+  EXPECT_EQ(ValueProblem(engine, "llamacpp"), "is not one of vllm, sglang");
 }
 
 TEST(OptionValue, SplitsAListAtCommasAndSpaces) {
@@ -131,8 +131,8 @@ TEST(OptionValue, SplitsAListAtCommasAndSpaces) {
 
 TEST(OptionValue, RefusesAnEmptySecretBecauseItWouldOpenTheDoor) {
   const auto problem = "is empty; leave it out if no key is wanted";
-  EXPECT_EQ(Problem(OfType(OptionType::kSecret), ""), problem);
-  EXPECT_EQ(Problem(OfType(OptionType::kSecretList), " , "), problem);
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kSecret), ""), problem);
+  EXPECT_EQ(ValueProblem(OfType(OptionType::kSecretList), " , "), problem);
 }
 
 TEST(OptionValue, IsWrittenInTheLargestUnitThatFits) {

@@ -12,7 +12,7 @@
 namespace fathom {
 namespace {
 
-constexpr double kBounds[] = {0.01, 0.1, 1};
+constexpr double kRegistryBounds[] = {0.01, 0.1, 1};
 constexpr MetricFamily Of(std::string_view name, MetricType type, std::string_view help,
                           std::string_view label = {}, std::string_view another = {}) {
   return {.name = name,
@@ -38,7 +38,7 @@ TEST(Registry, RendersWhatItsMetricsSay) {
   Registry registry;
   registry.AddCounter(kRequests, {{"model", "m"}}).Add(3);
   registry.AddGauge(kInFlight).Set(-4);
-  registry.AddHistogram(kTime, kBounds).Observe(std::chrono::milliseconds(50));
+  registry.AddHistogram(kTime, kRegistryBounds).Observe(std::chrono::milliseconds(50));
   const std::string text = registry.Render();
   const ExpositionReader reader(text);
   EXPECT_EQ(reader.problem(), "");
@@ -120,7 +120,7 @@ TEST(Registry, HasRoomForEveryWorkerOfALargeFleet) {
 
 TEST(Registry, RendersWellFormedTextWhileThreadsRaiseAndAdd) {
   Registry registry;
-  Histogram& histogram = registry.AddHistogram(kTime, kBounds);
+  Histogram& histogram = registry.AddHistogram(kTime, kRegistryBounds);
   std::atomic<bool> stop{false};
   std::jthread observer([&] {
     for (int64_t ns = 0; !stop.load(); ns = (ns + 7'654'321) % 2'000'000'000) {
@@ -152,9 +152,9 @@ TEST(RegistryDeathTest, RefusesAFamilyThatDisagreesWithItself) {
   constexpr double kOtherBounds[] = {0.5};
   Registry registry;
   registry.AddCounter(kPlain);
-  registry.AddHistogram(kLabelled, kBounds, {{"l", "1"}});
+  registry.AddHistogram(kLabelled, kRegistryBounds, {{"l", "1"}});
   EXPECT_DEATH(registry.AddGauge(kPlain), "broken invariant");
-  EXPECT_DEATH(registry.AddHistogram(kPlain, kBounds), "broken invariant");
+  EXPECT_DEATH(registry.AddHistogram(kPlain, kRegistryBounds), "broken invariant");
   EXPECT_DEATH(registry.AddCounter(kPairs, {{"x", "1"}, {"y", "1"}}), "broken invariant");
   EXPECT_DEATH(registry.AddHistogram(kLabelled, kOtherBounds, {{"l", "2"}}), "broken invariant");
 }

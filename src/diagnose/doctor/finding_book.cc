@@ -139,7 +139,7 @@ std::vector<Finding> FindingBook::Take() {
     findings.push_back(std::move(page->finding));
     page.reset();
   }
-  Rank(findings);
+  SortFindings(findings);
   return findings;
 }
 

@@ -32,7 +32,7 @@ Finding MakeFinding(FindingId id, std::string subject, std::string message) {
   return finding;
 }
 
-void Rank(std::vector<Finding>& findings) {
+void SortFindings(std::vector<Finding>& findings) {
   // Not stable_sort: with clang it warns about libstdc++'s own temporary buffer. A total order is
   // as good.
   std::ranges::sort(findings, {}, [](const Finding& finding) {

@@ -62,6 +62,6 @@ Finding FitToPassOn(Finding finding);
 Finding MakeFinding(FindingId id, std::string subject, std::string message);
 
 // By severity, then gain, then the order of the catalogue, then place, then subject and message.
-void Rank(std::vector<Finding>& findings);
+void SortFindings(std::vector<Finding>& findings);
 
 }  // namespace fathom

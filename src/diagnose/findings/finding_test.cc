@@ -16,7 +16,7 @@ Finding Made(FindingId id, double gain, std::string subject) {
 }
 
 std::vector<std::string> Ranked(std::vector<Finding> findings) {
-  Rank(findings);
+  SortFindings(findings);
   std::vector<std::string> subjects;
   for (const Finding& finding : findings) subjects.push_back(finding.subject);
   return subjects;

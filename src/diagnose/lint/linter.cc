@@ -20,7 +20,7 @@ constexpr std::array kRules = {CheckBlockSizes, CheckPublishers,  CheckEndpoints
                                CheckCaches,     CheckPorts,       CheckServices,
                                CheckRouters,    CheckWorkerSizes, CheckNotes};
 
-// As Rank() does; nothing here has a gain.
+// As SortFindings() does; nothing here has a gain.
 void RankAll(LintFindings& findings) {
   std::ranges::sort(findings, {}, [](const LintFinding& found) {
     const Finding& finding = found.finding;

@@ -75,7 +75,7 @@ std::vector<TraceRequest> TraceOf(const Traffic& traffic, uint64_t seed) {
   return trace;
 }
 
-ReplayOptions Fleet(uint64_t seed) {
+ReplayOptions TrustedFleet(uint64_t seed) {
   ReplayOptions options;
   options.workers = kEngines;
   options.engine.block_size = 64;
@@ -95,7 +95,7 @@ std::vector<Incident> InTurn(Duration apart, Incident::Kind kind, Duration away)
   return incidents;
 }
 
-ReplayReport Play(const std::vector<TraceRequest>& trace, const ReplayOptions& options) {
+ReplayReport PlayWhole(const std::vector<TraceRequest>& trace, const ReplayOptions& options) {
   const auto profile = TimingProfile::Named("polynomial");
   CHECK(profile);
   ReplayReport report = RunReplay(trace, options, **profile);
@@ -129,12 +129,12 @@ class HealthyHour : public testing::TestWithParam<std::tuple<uint64_t, Duration>
   }
 
   const uint64_t seed_ = std::get<0>(GetParam());
-  ReplayOptions options_ = Fleet(seed_);
+  ReplayOptions options_ = TrustedFleet(seed_);
 };
 
 TEST_P(HealthyHour, RaisesNothingThoughMostBlocksAreEvicted) {
   const auto trace = Hour();
-  const ReplayReport report = Play(trace, options_);
+  const ReplayReport report = PlayWhole(trace, options_);
   EXPECT_THAT(Doubts(report), IsEmpty());
   EXPECT_EQ(TimesTrusted(report), kEngines);
   EXPECT_LT(report.reuse(), 0.75 * IdealReuse(trace, options_.engine.block_size));
@@ -142,19 +142,19 @@ TEST_P(HealthyHour, RaisesNothingThoughMostBlocksAreEvicted) {
 
 TEST_P(HealthyHour, RaisesNothingThoughEnginesRestart) {
   options_.incidents = InTurn(seconds(50), Incident::Kind::kRestart, seconds(15));
-  const ReplayReport report = Play(Hour(), options_);
+  const ReplayReport report = PlayWhole(Hour(), options_);
   EXPECT_THAT(Doubts(report), IsEmpty());
   EXPECT_GT(report.broken, 0u);
 }
 
 TEST_P(HealthyHour, RaisesNothingThoughEnginesRestartBeforeAnybodyNotices) {
   options_.incidents = InTurn(seconds(50), Incident::Kind::kRestart, Duration());
-  EXPECT_THAT(Doubts(Play(Hour(), options_)), IsEmpty());
+  EXPECT_THAT(Doubts(PlayWhole(Hour(), options_)), IsEmpty());
 }
 
 TEST_P(HealthyHour, RaisesNothingThoughEnginesAreReplaced) {
   options_.incidents = InTurn(seconds(50), Incident::Kind::kReplace, seconds(15));
-  const ReplayReport report = Play(Hour(), options_);
+  const ReplayReport report = PlayWhole(Hour(), options_);
   EXPECT_THAT(Doubts(report), IsEmpty());
   EXPECT_GT(TimesTrusted(report), options_.incidents.size());
 }
@@ -162,7 +162,8 @@ TEST_P(HealthyHour, RaisesNothingThoughEnginesAreReplaced) {
 TEST_P(HealthyHour, RaisesNothingThoughEnginesAreOverloadedAndPreempt) {
   options_.engine.num_blocks = 250;
   options_.router.steering.queue_threshold = 0;
-  const ReplayReport report = Play(Hour({.sessions_per_second = 0.3, .answers = 1200}), options_);
+  const ReplayReport report =
+      PlayWhole(Hour({.sessions_per_second = 0.3, .answers = 1200}), options_);
   EXPECT_THAT(Doubts(report), IsEmpty());
   EXPECT_GT(report.preemptions, 100u);
 }
@@ -176,7 +177,7 @@ TEST_P(HealthyHour, RaisesNothingButChurnThoughWhatIsForetoldIsGoneAgain) {
                       .thinking = milliseconds(300),
                       .turns = 3,
                       .alike = false};
-  EXPECT_THAT(Doubts(Play(Hour(hasty), options_)), testing::Each(EndsWith(" churn")));
+  EXPECT_THAT(Doubts(PlayWhole(Hour(hasty), options_)), testing::Each(EndsWith(" churn")));
 }
 
 constexpr std::tuple<uint64_t, Duration> kDelays[] = {
@@ -190,10 +191,10 @@ class FaultyHour : public testing::Test {
  protected:
   std::set<std::string> DoubtsWith(const EventFaults& faults) {
     options_.router.faults = {faults};
-    return Doubts(Play(TraceOf({}, 1), options_));
+    return Doubts(PlayWhole(TraceOf({}, 1), options_));
   }
 
-  ReplayOptions options_ = Fleet(1);
+  ReplayOptions options_ = TrustedFleet(1);
 };
 
 TEST_F(FaultyHour, NamesEventsThatComeTooLateAndNothingElse) {
@@ -218,7 +219,7 @@ TEST_F(FaultyHour, NamesLostBatchesAndNothingElse) {
 
 TEST_F(FaultyHour, NamesCachesThatAreTooSmallToBeOfUseAndNothingElse) {
   options_.engine.num_blocks = kTinyCache;
-  const auto doubts = Doubts(Play(TraceOf({.alike = false}, 1), options_));
+  const auto doubts = Doubts(PlayWhole(TraceOf({.alike = false}, 1), options_));
   EXPECT_THAT(doubts, testing::Each(EndsWith(" churn")));
   EXPECT_THAT(doubts, SizeIs(kEngines));
 }
@@ -233,7 +234,7 @@ TEST_F(FaultyHour, NamesEnginesThatDoNotCacheAndNothingElse) {
 // A loss is over when the stream has been whole for a while.
 TEST_F(FaultyHour, TrustsAgainAfterEachLoss) {
   options_.router.faults = {{.loses_each = 500}};
-  const ReplayReport report = Play(TraceOf({}, 1), options_);
+  const ReplayReport report = PlayWhole(TraceOf({}, 1), options_);
   const auto doubted = static_cast<size_t>(
       std::ranges::count(report.trust, TrustCause::kEventGap, &VirtualTrust::Change::cause));
   EXPECT_GT(doubted, 1u);

@@ -33,7 +33,7 @@ using ::testing::Optional;
 // Longer than the interval, but short, because a forgotten watch ends only when its sleep does.
 constexpr Duration kLong = milliseconds(1500);
 
-constexpr std::string_view kVllm =
+constexpr std::string_view kVllmLoadPage =
     "vllm:num_requests_running{engine=\"0\"} 3\n"
     "vllm:cache_config_info{block_size=\"16\",kv_cache_size_tokens=\"4096\",engine=\"0\"} 1\n";
 constexpr std::string_view kSglangInfo =
@@ -41,7 +41,7 @@ constexpr std::string_view kSglangInfo =
 constexpr std::string_view kSglangLoads =
     R"({"loads":[{"dp_rank":0,"num_running_reqs":5,"num_waiting_reqs":1,"token_usage":0.5,)"
     R"("max_running_requests":128}]})";
-constexpr std::string_view kTrtllm =
+constexpr std::string_view kTrtllmLoadPage =
     R"([{"iter":1,"numActiveRequests":2,"numQueuedRequests":0,"maxNumActiveRequests":64,)"
     R"("kvCacheStats":{"maxNumBlocks":10,"usedNumBlocks":5,"tokensPerBlock":32}}])";
 
@@ -183,7 +183,7 @@ class LoadWatchTest : public testing::Test {
 };
 
 TEST_F(LoadWatchTest, ReportsVllmAndKeepsTheLoadUpToDate) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kVllm; }));
   EXPECT_EQ(Report()->block_size, 16u);
@@ -196,7 +196,7 @@ TEST_F(LoadWatchTest, ReportsVllmAndKeepsTheLoadUpToDate) {
 }
 
 TEST_F(LoadWatchTest, AddsTheLimitsOfAVllmThatTellsThem) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Set("/server_info",
       R"({"vllm_config":{"scheduler_config":{"max_num_seqs":99,"max_num_batched_tokens":512}}})");
   Join();
@@ -241,7 +241,7 @@ TEST_F(LoadWatchTest, ReportsTheCapacityOfAnEngineThatDoesNotTellItsLoad) {
 
 TEST_F(LoadWatchTest, RemembersWhatTensorRtSaidOnceItHasNothingNewToSay) {
   Set("/server_info", R"({"disaggregated_params":null})");
-  Set("/metrics", kTrtllm);
+  Set("/metrics", kTrtllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kTrtllm; }));
   EXPECT_EQ(Report()->loads.at(0).running, 2u);
@@ -254,7 +254,7 @@ TEST_F(LoadWatchTest, RemembersWhatTensorRtSaidOnceItHasNothingNewToSay) {
 
 TEST_F(LoadWatchTest, AsksTensorRtMoreRarelyBecauseAskingTakesAway) {
   options_.draining_interval = kLong;
-  Set("/metrics", kTrtllm);
+  Set("/metrics", kTrtllmLoadPage);
   const TimePoint begun = std::chrono::steady_clock::now();
   Join();
   ASSERT_TRUE(Reports([](const EngineReport&) { return true; }));
@@ -311,7 +311,7 @@ TEST_F(LoadWatchTest, AsksASuspectForPagesThatItDidNotHave) {
 }
 
 TEST_F(LoadWatchTest, KeepsWhatASuspectDoesNotSayAgain) {
-  Set("/metrics", kTrtllm);
+  Set("/metrics", kTrtllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 32; }));
   Set("/metrics", "[]");
@@ -358,13 +358,13 @@ TEST_F(LoadWatchTest, AsksAgainOneThatCouldNotSayAtFirst) {
   Join();
   ASSERT_TRUE(IsAskedAgain("/metrics"));
   EXPECT_EQ(Report(), nullptr);
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   EXPECT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kVllm; }));
 }
 
 TEST_F(LoadWatchTest, ChangesNothingButTheAgeWhenAnAnswerFails) {
   options_.quiet_interval = kLong;
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport&) { return true; }));
   {
@@ -387,7 +387,7 @@ TEST_F(LoadWatchTest, ChangesNothingButTheAgeWhenAnAnswerFails) {
 
 TEST_F(LoadWatchTest, AsksOnlyWorkersThatAreReady) {
   options_.at_once = 1;
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join(false);
   AddWorker("/1");
   ASSERT_TRUE(IsLookedAt());
@@ -398,7 +398,7 @@ TEST_F(LoadWatchTest, AsksOnlyWorkersThatAreReady) {
 
 TEST_F(LoadWatchTest, StartsAnewWithAWorkerThatComesBack) {
   options_.at_once = 1;
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   AddWorker("/1");
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 16; }));
@@ -413,7 +413,7 @@ TEST_F(LoadWatchTest, StartsAnewWithAWorkerThatComesBack) {
 }
 
 TEST_F(LoadWatchTest, StartsAnewWithAWorkerThatNobodySawGoAway) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Set("/server_info", R"({"vllm_config":{"scheduler_config":{"max_num_seqs":99}}})");
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.max_running == 99; }));
@@ -443,7 +443,7 @@ TEST_F(LoadWatchTest, StartsAnewWithAWorkerThatComesBackAndIsExcluded) {
 }
 
 TEST_F(LoadWatchTest, ForgetsTheReportOfAProcessWhoseSuccessorSaysNothing) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.block_size == 16; }));
   Clear();
@@ -471,7 +471,7 @@ TEST_F(LoadWatchTest, PublishesWhetherPrefixCachingIsOnAndDoesNotLogIt) {
 }
 
 TEST_F(LoadWatchTest, NoticesThatAnotherEngineAnswersNow) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport& r) { return r.engine == EngineKind::kVllm; }));
   Set("/metrics", "[]");
@@ -480,7 +480,7 @@ TEST_F(LoadWatchTest, NoticesThatAnotherEngineAnswersNow) {
 }
 
 TEST_F(LoadWatchTest, TakesTheContextLengthFromTheModelCards) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join(false);
   Fleet::ModelReport models;
   models.models = {"a", "b"};
@@ -491,7 +491,7 @@ TEST_F(LoadWatchTest, TakesTheContextLengthFromTheModelCards) {
 }
 
 TEST_F(LoadWatchTest, SendsTheKeyOfTheWorker) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join(true, "secret");
   ASSERT_TRUE(Reports([](const EngineReport&) { return true; }));
   const std::lock_guard lock(mutex_);
@@ -499,7 +499,7 @@ TEST_F(LoadWatchTest, SendsTheKeyOfTheWorker) {
 }
 
 TEST_F(LoadWatchTest, SendsNoKeyIfTheWorkerHasNone) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport&) { return true; }));
   const std::lock_guard lock(mutex_);
@@ -509,7 +509,7 @@ TEST_F(LoadWatchTest, SendsNoKeyIfTheWorkerHasNone) {
 TEST_F(LoadWatchTest, AsksOnlySoManyWorkersAtOnceButAllOfThemInTheEnd) {
   options_.at_once = 2;
   answer_time_ = milliseconds(3);
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   for (int i = 1; i < 8; ++i) AddWorker(fmt::format("/{}", i));
   for (const auto& worker : workers_) {
@@ -519,7 +519,7 @@ TEST_F(LoadWatchTest, AsksOnlySoManyWorkersAtOnceButAllOfThemInTheEnd) {
 }
 
 TEST_F(LoadWatchTest, AsksNoMoreOnceAWorkerIsForgotten) {
-  Set("/metrics", kVllm);
+  Set("/metrics", kVllmLoadPage);
   Join();
   ASSERT_TRUE(Reports([](const EngineReport&) { return true; }));
   watch_->Forget(worker_->id());

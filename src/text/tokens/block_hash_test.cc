@@ -19,8 +19,8 @@ std::vector<TokenId> Counting(TokenId from, TokenId to) {
   return tokens;
 }
 
-std::vector<uint64_t> KeysOf(const std::vector<TokenId>& tokens, BlockShape shape,
-                             uint64_t seed = kKeySeed) {
+std::vector<uint64_t> SeededKeys(const std::vector<TokenId>& tokens, BlockShape shape,
+                                 uint64_t seed = kKeySeed) {
   std::vector<uint64_t> storage;
   KeyChain chain(tokens, shape, seed, storage);
   const auto keys = chain.All();
@@ -38,7 +38,7 @@ TEST(BlockHash, AgreesWithThePublishedLocalHashes) {
 }
 
 TEST(BlockHash, AgreesWithThePublishedKeys) {
-  EXPECT_THAT(KeysOf(Counting(1, 12), {.size = 4}),
+  EXPECT_THAT(SeededKeys(Counting(1, 12), {.size = 4}),
               ElementsAre(14643705804678351452u, 4945711292740353085u, 12583592247330656132u));
 }
 
@@ -102,7 +102,7 @@ TEST(KeyChain, ChainsGivenHashesLikeThoseOfTokens) {
   std::vector<uint64_t> storage(3);  // grows as it must
   KeyChain chain(locals, storage);
   const auto keys = chain.All();
-  EXPECT_EQ(std::vector<uint64_t>(keys.begin(), keys.end()), KeysOf(tokens, shape));
+  EXPECT_EQ(std::vector<uint64_t>(keys.begin(), keys.end()), SeededKeys(tokens, shape));
 }
 
 }  // namespace
