@@ -71,8 +71,7 @@ bool PolledOrder::TakeOwn(const PolledView& sent, std::vector<TrtllmEvent> event
 
 void PolledOrder::TakeHeard(const PolledView& told, std::vector<TrtllmEvent> events,
                             TimePoint now) {
-  const uint64_t most =
-      view_.process == 0 ? kMostProcesses : view_.process + kMostProcessesMissed;
+  const uint64_t most = view_.process == 0 ? kMostProcesses : view_.process + kMostProcessesMissed;
   if (told.process == 0 || told.process < view_.process || told.process > most) return;
   if (told.process > view_.process) BeginProcess(told.process);
   if (ready_bytes_ <= kMostReadyBytes) InsertAll(std::move(events), now);

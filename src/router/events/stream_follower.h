@@ -154,7 +154,7 @@ class StreamFollower {
   std::optional<Batch> taken_;    // it, after the replay, until it was applied
   std::optional<StreamMark> offered_;
   bool too_old_ = false;  // the engine no longer has its batch; live ones may have waited for it
-  bool whole_ = true;  // nothing was lost since the first batch that the engine could replay
+  bool whole_ = true;     // nothing was lost since the first batch that the engine could replay
   // Live batches below this are older than those that the adopted snapshot knows: they waited in
   // the connection while it was fetched. 0 after the first other one.
   uint64_t older_than_ = 0;

@@ -84,7 +84,7 @@ std::string ReplicaProblem(const ReplicaBoard* board) {
   if (!view->up) {
     return fmt::format("the other replicas are not reached: {}", view->problem);
   }
-  // A mesh is up while it reaches one; addresses of those that have left are no problem of the group.
+  // A mesh is up while it reaches one: addresses of those that have left are no problem of it.
   if (view->carrier == "nats" && !view->problem.empty()) return view->problem;
   for (const ReplicaView::Row& row : view->rows) {
     if (row.self || row.hears_us || now - row.heard_us < kTimeToHear) continue;

@@ -45,7 +45,7 @@ namespace fathom {
 
 struct IndexExchangeOptions {
   size_t most_bytes = size_t{512} << 20;
-  uint64_t seed = 0;  // of the numbers of questions; differs from process to process
+  uint64_t seed = 0;                // of the numbers of questions; differs from process to process
   std::vector<std::string> models;  // that this replica serves: who has the same knows its ranks
   // Whether there may be others that were not heard yet. On the replicas' loop. Null: no.
   std::function<bool()> awaits_others;

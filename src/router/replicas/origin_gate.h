@@ -23,9 +23,10 @@
 //
 // Cost     of a message that is not sealed: one HMAC of at most ReplicaMessage::kMostBytes. Of one
 //          that was kept and is sent again: at most one challenge and one proof, and of these at
-//          most kMostStrangers per kChallengeEvery, and one proof for each process and kProofs for
-//          all in half of that time, so that the gate is no amplifier. A stranger keeps its entry for kChallengeHeld at least: a flood of old
-//          messages delays a newcomer, but does not take its challenge away.
+//          most kMostStrangers per kChallengeEvery, and in half of that time one proof for each
+//          process and kProofs for all, so that the gate is no amplifier. A stranger keeps its
+//          entry for kChallengeHeld at least: a flood of old messages delays a newcomer, but does
+//          not take its challenge away.
 // Threads  One.
 // Memory   At most kMostOrigins. Before the proof an origin costs one entry of a table of
 //          kMostStrangers.
