@@ -182,7 +182,7 @@ void BoundStream::Stop() {
   listener_->Stop();
 }
 
-std::shared_ptr<FollowedRank> BoundStream::FollowedOf(const RankLabel& rank) {
+std::shared_ptr<TellableRank> BoundStream::TellableOf(const RankLabel& rank) {
   for (const auto& [key, served] : ranks_) {
     if (served->rank.label() == rank) return {served, &served->rank};
   }

@@ -34,7 +34,7 @@ class BoundStream final : public Stream {
   void Stop() override;
   void Tick() override;
   bool connected() const override { return listener_->connected() > 0; }
-  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank) override;
+  std::shared_ptr<TellableRank> TellableOf(const RankLabel& rank) override;
   void ListTellable(std::vector<RankLabel>& ranks) override;
 
  private:

@@ -10,8 +10,6 @@ namespace fathom {
 namespace {
 
 constexpr RepeatRule kRepeats{.pause = std::chrono::seconds(10)};
-constexpr size_t kSnapshotSlice = 4096;  // blocks
-constexpr Duration kWhileExporting = std::chrono::milliseconds(1);
 // How long a snapshot waits for the batch that decides on it, if the engine has no replay.
 constexpr Duration kUndecided = std::chrono::seconds(30);
 
@@ -134,23 +132,11 @@ bool FollowedRank::tellable() const {
 
 Task<Result<std::string>> FollowedRank::Export(size_t most) {
   if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
-  ByteHolder held(context_.budget);
-  const size_t bytes = feed_.ExportBytes();
-  if (bytes > most || !held.Hold(bytes)) {
-    co_return Fail(Blame::kOverload, "no memory for a snapshot of {} bytes", bytes);
-  }
   exporting_ = true;
-  const auto mark = follower_.Reflected();
-  feed_.BeginExport(*mark);
-  LoopShare share(context_.loop);
-  std::optional<std::string> snapshot;
-  while (!snapshot && feed_.exporting()) {
-    snapshot = feed_.ExportSome(kSnapshotSlice);
-    if (!snapshot && share.Spent(0)) co_await Yield(context_.loop);
-  }
+  auto exporting = ExportFeed(context_, feed_, *follower_.Reflected(), most);
+  auto snapshot = co_await exporting;
   exporting_ = false;
-  if (!snapshot) co_return Fail(Blame::kPeer, "the rank was cleared meanwhile");
-  co_return *std::move(snapshot);
+  co_return snapshot;
 }
 
 Task<void> FollowedRank::AwaitExport() {

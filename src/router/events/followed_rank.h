@@ -20,6 +20,7 @@
 #include "router/events/large_batch.h"
 #include "router/events/rank_feed.h"
 #include "router/events/stream_follower.h"
+#include "router/events/tellable_rank.h"
 
 namespace fathom {
 
@@ -32,7 +33,7 @@ struct NumberedPayload {
 constexpr uint64_t kEndOfReplay = ~uint64_t{0};
 std::optional<NumberedPayload> ReadNumbered(const ZmqMessage& message);
 
-class FollowedRank final : private FollowerActions {
+class FollowedRank final : public TellableRank, private FollowerActions {
  public:
   // `replay` is an endpoint; empty: no replay.
   FollowedRank(IntakeContext& context, const StreamOwner& owner, uint32_t rank, std::string source,
@@ -62,9 +63,7 @@ class FollowedRank final : private FollowerActions {
   RankLabel label() const;
   // Whether another router could go on from what is known now.
   bool tellable() const;
-  // A snapshot of the rank, for which at most `most` bytes of memory are taken. The caller keeps
-  // the rank until it ends.
-  Task<Result<std::string>> Export(size_t most);
+  Task<Result<std::string>> Export(size_t most) override;
   // While it is made, nothing may be fed.
   bool exporting() const { return exporting_; }
   Task<void> AwaitExport();

@@ -282,13 +282,13 @@ void Intake::Abandon(Feed& feed) {
 
 // --- snapshots for other routers ----------------------------------------------------------------
 
-std::shared_ptr<FollowedRank> Intake::FollowedOf(const RankLabel& rank) {
+std::shared_ptr<TellableRank> Intake::TellableOf(const RankLabel& rank) {
   if (const auto feed = feeds_.find(WorkerId(rank.worker)); feed != feeds_.end()) {
     for (const Followed& followed : feed->second->streams) {
-      if (auto found = followed.stream->FollowedOf(rank)) return found;
+      if (auto found = followed.stream->TellableOf(rank)) return found;
     }
   }
-  return bound_ ? bound_->FollowedOf(rank) : nullptr;
+  return bound_ ? bound_->TellableOf(rank) : nullptr;
 }
 
 void Intake::ListRanks(Listed listed) {
@@ -309,13 +309,13 @@ void Intake::Export(const RankLabel& rank, size_t most, Told told) {
 }
 
 Task<void> Intake::TellOf(RankLabel rank, size_t most, Told told) {
-  const std::shared_ptr<FollowedRank> followed = FollowedOf(rank);
+  const std::shared_ptr<TellableRank> known = TellableOf(rank);
   Result<std::string> snapshot = Fail(Blame::kPeer, "this router does not follow the rank");
   if (exporting_) {
     snapshot = Fail(Blame::kOverload, "another snapshot is being made");
-  } else if (followed) {
+  } else if (known) {
     exporting_ = true;
-    auto exporting = followed->Export(most);
+    auto exporting = known->Export(most);
     snapshot = co_await exporting;
     exporting_ = false;
   }

@@ -87,7 +87,7 @@ class Intake final : public SnapshotTeller {
   void StopAll();
   Task<void> ProbeSilentStreams(Feed& feed);
   void Explain(Feed& feed, NoFeed kind, const std::string& problem);
-  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank);
+  std::shared_ptr<TellableRank> TellableOf(const RankLabel& rank);
   Task<void> TellOf(RankLabel rank, size_t most, Told told);
 
   const Fleet& fleet_;

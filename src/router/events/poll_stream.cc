@@ -41,20 +41,22 @@ PollStream::PollStream(IntakeContext& context, const StreamOwner& owner, Beginni
       owner_(owner),
       first_(std::move(beginning.first)),
       order_(std::move(beginning.known), context.loop.now()),
-      caller_(context.loop, context.resolver, owner.endpoint, [this] { Doubt(); }) {
-  if (first_) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+      caller_(context.loop, context.resolver, owner.endpoint, [this] { Doubt(); }),
+      taking_over_(context.snapshots != nullptr && !order_.view().next.empty()) {
+  if (first_ || taking_over_) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
   RankOf(0);  // so that the rank is visible before the first event
 }
 
-PollStream::Rank& PollStream::RankOf(uint32_t number) {
-  Rank& rank = ranks_[number];
-  if (!rank.feed) {
+std::shared_ptr<PollStream::Rank> PollStream::SharedRankOf(uint32_t number) {
+  std::shared_ptr<Rank>& rank = ranks_[number];
+  if (!rank) {
     auto status = context_.board.Open(owner_.worker->id(), number,
                                       owner_.worker->spec().url + std::string(kPath));
     status->connected.store(up_, std::memory_order_relaxed);
-    rank.feed = std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker,
-                                           std::move(status), &context_.sizes);
-    rank.feed->WatchLag(context_.board.lag_after_first_byte);
+    rank = std::make_shared<Rank>(*this, number);
+    rank->feed = std::make_unique<RankFeed>(context_.index, context_.seat, owner_.worker,
+                                            std::move(status), &context_.sizes);
+    rank->feed->WatchLag(context_.board.lag_after_first_byte);
   }
   return rank;
 }
@@ -67,14 +69,16 @@ void PollStream::SetConnected(bool up) {
   const bool lost = std::exchange(up_, up) && !up;
   if (lost) Doubt();
   for (auto& [number, rank] : ranks_) {
-    rank.feed->status().connected.store(up, std::memory_order_relaxed);
+    rank->feed->status().connected.store(up, std::memory_order_relaxed);
   }
 }
 
 void PollStream::Stop() {
   stopped_ = true;
+  for (auto& [number, rank] : ranks_) rank->feed->Close();
   ranks_.clear();
   if (context_.poll_turn != nullptr) context_.poll_turn->Ends(owner_.worker->id());
+  if (asked_ != nullptr) asked_->Cancel();
 }
 
 void PollStream::Rest() {
@@ -82,7 +86,7 @@ void PollStream::Rest() {
 }
 
 void PollStream::Tick() {
-  for (auto& [number, rank] : ranks_) rank.feed->Tick(context_.loop.now());
+  for (auto& [number, rank] : ranks_) rank->feed->Tick(context_.loop.now());
 }
 
 Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOwner& owner) {
@@ -95,13 +99,14 @@ Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOw
 
 Task<void> PollStream::Run() {
   if (first_) TakeOwn(order_.view(), *std::exchange(first_, std::nullopt));
+  if (taking_over_) Spawn(TakeOver(shared_from_this()));
   const FetchRequest request = Poll(*owner_.worker);
   while (!stopped_) {
     if (order_.ready()) {  // a long answer is still being applied
       co_await context_.loop.Sleep(kLookAgain);
       continue;
     }
-    catching_up_.reset();
+    if (!taking_over_) catching_up_.reset();
     if (!IsMyTurn()) {
       co_await context_.loop.Sleep(kLookAgain);
       continue;
@@ -119,6 +124,111 @@ Task<void> PollStream::Run() {
     co_await context_.loop.Sleep(up_ ? context_.options.poll_interval : kAfterFailure);
   }
 }
+
+// --- snapshots ----------------------------------------------------------------------------------
+
+// Keeps the stream alive until then.
+Task<void> PollStream::TakeOver(std::shared_ptr<PollStream> /*self*/) {
+  std::vector<RankLabel> labels;
+  for (const auto& [number, next] : order_.view().next) {
+    labels.push_back({owner_.worker->id().value(), number});
+  }
+  AskedSnapshots asked(context_, labels);
+  asked_ = &asked;
+  auto awaiting = asked.Await();
+  const AskedSnapshots::Snapshots snapshots = co_await awaiting;
+  asked_ = nullptr;
+  for (const auto& snapshot : snapshots) {
+    if (stopped_) co_return;
+    auto adopting = Adopt(snapshot);
+    co_await adopting;
+  }
+  taking_over_ = false;
+  if (!stopped_) BeginSettling();
+}
+
+Task<void> PollStream::Adopt(std::shared_ptr<const HoldingSnapshot> snapshot) {
+  const SnapshotHead& head = snapshot->head();
+  const std::vector<uint64_t>& proof = head.mark.fingerprints;
+  const uint32_t number = head.rank.dp_rank;
+  const bool ours = head.rank.worker == owner_.worker->id().value() && proof.size() == 2 &&
+                    proof[0] == order_.view().process && !order_.next(number);
+  bool good = false;
+  if (ours) {
+    const std::shared_ptr<Rank> rank = SharedRankOf(number);
+    TrtllmDecoder::Past past{.last_id = head.mark.sequence,
+                             .window = proof[1],
+                             .block_size = head.shape.size,
+                             .elsewhere = {}};
+    auto importing = Import(*rank, snapshot, past);
+    good = co_await importing;
+    if (stopped_) co_return;
+    // Meanwhile the engine may have become another process.
+    good = good && proof[0] == order_.view().process &&
+           order_.BeginAt(number, past.last_id + 1, context_.loop.now());
+    if (good) {
+      decoder_.Resume(number, past);
+      rank->next = past.last_id + 1;
+      rank->feed->status().last_sequence.store(static_cast<int64_t>(past.last_id),
+                                               std::memory_order_relaxed);
+      context_.snapshot_counts.blocks.fetch_add(snapshot->blocks(), std::memory_order_relaxed);
+    } else {
+      rank->feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+    }
+  }
+  auto& count = good ? context_.snapshot_counts.adopted : context_.snapshot_counts.dropped;
+  count.fetch_add(1, std::memory_order_relaxed);
+}
+
+Task<bool> PollStream::Import(Rank& rank, std::shared_ptr<const HoldingSnapshot> snapshot,
+                              TrtllmDecoder::Past& past) {
+  if (!rank.feed->BeginImport(std::move(snapshot), context_.loop.now(), &past.elsewhere)) {
+    co_return false;
+  }
+  LoopShare share(context_.loop);
+  while (!stopped_) {
+    if (!rank.feed->ImportSome(kSnapshotSlice)) co_return false;
+    if (!rank.feed->importing()) co_return true;
+    if (share.Spent(0)) co_await Yield(context_.loop);
+  }
+  co_return false;
+}
+
+std::optional<StreamMark> PollStream::Rank::Reflected() const {
+  const PollStream& s = stream;
+  const bool busy = s.stopped_ || s.taking_over_ || s.exporting_ || s.order_.ready();
+  if (busy || !s.up_ || !next || *next == 0 || s.decoder_.held(number) > 0) return std::nullopt;
+  if (feed->ExportBytes() == 0) return std::nullopt;
+  return StreamMark{.sequence = *next - 1,
+                    .fingerprints = {s.order_.view().process, s.decoder_.window(number)}};
+}
+
+Task<Result<std::string>> PollStream::Rank::Export(size_t most) {
+  const auto mark = Reflected();
+  if (!mark) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
+  // Stop() lets go of both.
+  const std::shared_ptr<PollStream> keep = stream.shared_from_this();
+  const std::shared_ptr<Rank> self = stream.ranks_.at(number);
+  stream.exporting_ = true;
+  auto exporting = ExportFeed(stream.context_, *feed, *mark, most);
+  auto snapshot = co_await exporting;
+  stream.exporting_ = false;
+  co_return snapshot;
+}
+
+std::shared_ptr<TellableRank> PollStream::TellableOf(const RankLabel& rank) {
+  if (rank.worker != owner_.worker->id().value()) return nullptr;
+  const auto found = ranks_.find(rank.dp_rank);
+  return found == ranks_.end() ? nullptr : found->second;
+}
+
+void PollStream::ListTellable(std::vector<RankLabel>& ranks) {
+  for (const auto& [number, rank] : ranks_) {
+    if (rank->Reflected()) ranks.push_back({owner_.worker->id().value(), number});
+  }
+}
+
+// --- polling ------------------------------------------------------------------------------------
 
 bool PollStream::IsMyTurn() const {
   return context_.poll_turn == nullptr || context_.poll_turn->Mine(owner_.worker->id());
@@ -176,7 +286,7 @@ std::optional<std::vector<TrtllmEvent>> PollStream::Read(std::string_view body) 
 
 void PollStream::ReportUnreadable(std::string_view problem) {
   if (stopped_) return;
-  ranks_.begin()->second.feed->status().malformed_batches.Add(1);
+  ranks_.begin()->second->feed->status().malformed_batches.Add(1);
   if (const auto before = malformed_lines_.Next(context_.loop.now())) {
     context_.log.Warn("An answer to /kv_cache_events could not be read",
                       {{"worker_id", owner_.worker->id().value()},
@@ -185,13 +295,13 @@ void PollStream::ReportUnreadable(std::string_view problem) {
                        {"similar_before", *before}});
   }
   for (auto& [number, rank] : ranks_) {  // the answer's events are lost
-    rank.feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
+    rank->feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
   }
 }
 
 // Small answers are applied before this returns.
 void PollStream::BeginSettling() {
-  if (!settling_) Spawn(Settle(shared_from_this()));
+  if (!settling_ && !taking_over_) Spawn(Settle(shared_from_this()));
 }
 
 // Applies what is ready, and goes on until nothing is held back. Keeps the stream alive until then.
@@ -199,10 +309,15 @@ Task<void> PollStream::Settle(std::shared_ptr<PollStream> /*self*/) {
   settling_ = true;
   LoopShare share(context_.loop);
   while (!stopped_) {
+    if (exporting_) {
+      co_await context_.loop.Sleep(kWhileExporting);
+      continue;
+    }
     GiveUpLate();
     bool applied = false;
-    while (auto step = order_.Next()) {
-      if (stopped_) break;
+    while (!stopped_) {
+      auto step = order_.Next();
+      if (!step) break;
       applied = true;
       Apply(*std::move(step));
       if (share.Spent(0)) co_await Yield(context_.loop);
@@ -224,15 +339,15 @@ void PollStream::Apply(PolledOrder::Step step) {
   if (step.what == What::kRestart) return Restart();
   if (step.what == What::kGap) return Lose(step.rank, step.lost);
   for (const PolledEvent& event : decoder_.Take(std::move(step.event))) Apply(event);
-  ranks_.begin()->second.feed->status().malformed_events.Set(decoder_.counters().malformed);
+  ranks_.begin()->second->feed->status().malformed_events.Set(decoder_.counters().malformed);
 }
 
 void PollStream::Restart() {
   for (auto& [number, rank] : ranks_) {
     decoder_.Forget(number);
-    rank.next.reset();
-    rank.feed->status().restarts.Add(1);
-    rank.feed->Reset(context_.loop.now());
+    rank->next.reset();
+    rank->feed->status().restarts.Add(1);
+    rank->feed->Reset(context_.loop.now());
   }
 }
 

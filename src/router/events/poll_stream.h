@@ -5,6 +5,10 @@
 // order of the events' ids (router/events/polled_order.h). A gap means that the engine's buffer
 // overflowed or that an answer was lost in transit. There is no replay, so the rank is cleared.
 //
+// Beginning  If other routers follow the engine already, they are asked what its ranks hold, each
+//            after one of its events. Until the answers have come, events wait in their order.
+// Telling    A rank's snapshot has the number of its last event, and in place of fingerprints the
+//            count of the engine's processes and the largest attention window.
 // Threads  The intake's loop.
 #pragma once
 
@@ -15,10 +19,12 @@
 
 #include "base/repeat_limit.h"
 #include "io/http/fetch.h"
+#include "router/events/asked_snapshots.h"
 #include "router/events/intake_context.h"
 #include "router/events/polled_order.h"
 #include "router/events/rank_feed.h"
 #include "router/events/stream.h"
+#include "router/events/tellable_rank.h"
 #include "router/events/trtllm_dialect.h"
 
 namespace fathom {
@@ -40,17 +46,30 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   void Tick() override;
   bool connected() const override { return up_; }
   void Heard(PolledWord word) override;
+  std::shared_ptr<TellableRank> TellableOf(const RankLabel& rank) override;
+  void ListTellable(std::vector<RankLabel>& ranks) override;
 
   // One poll over a connection of its own, to find out whether a worker answers polls.
   static Task<Result<std::string>> Ask(IntakeContext& context, const StreamOwner& owner);
 
  private:
-  struct Rank {
+  struct Rank final : TellableRank {
+    Rank(PollStream& s, uint32_t n) : stream(s), number(n) {}
+    Task<Result<std::string>> Export(size_t most) override;
+    // What a snapshot reflects if it is taken now; nullopt: something is being applied.
+    std::optional<StreamMark> Reflected() const;
+
+    PollStream& stream;
+    const uint32_t number;
     std::unique_ptr<RankFeed> feed;
     std::optional<uint64_t> next;  // that the decoder returns
     RepeatLimit gap_lines;
   };
 
+  Task<void> TakeOver(std::shared_ptr<PollStream> self);
+  Task<void> Adopt(std::shared_ptr<const HoldingSnapshot> snapshot);
+  Task<bool> Import(Rank& rank, std::shared_ptr<const HoldingSnapshot> snapshot,
+                    TrtllmDecoder::Past& past);
   bool IsMyTurn() const;
   void Rest();
   void TakeOwn(const PolledView& sent, std::string body);
@@ -69,7 +88,8 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   void Lose(uint32_t number, uint64_t lost);
   void SayLost(Rank& rank, uint32_t number, uint64_t lost);
   void ProveExcess();
-  Rank& RankOf(uint32_t number);
+  std::shared_ptr<Rank> SharedRankOf(uint32_t number);
+  Rank& RankOf(uint32_t number) { return *SharedRankOf(number); }
   void SetConnected(bool up);
   void Doubt();
 
@@ -79,12 +99,15 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   std::optional<CatchUp::Share> catching_up_;  // until it is applied
   PolledOrder order_;
   TrtllmDecoder decoder_;
-  std::map<uint32_t, Rank> ranks_;
+  std::map<uint32_t, std::shared_ptr<Rank>> ranks_;
   RepeatLimit malformed_lines_;
   Caller caller_;    // its connection also tells when the engine's process ends
   bool up_ = false;  // from its first answer on
   bool stopped_ = false;
   bool settling_ = false;
+  bool taking_over_;                 // nothing is applied yet
+  AskedSnapshots* asked_ = nullptr;  // while it does
+  bool exporting_ = false;           // nothing is applied meanwhile
   TimePoint corrected_{};
 };
 

@@ -109,10 +109,14 @@ std::string PolledBody(uint64_t from, uint64_t to) {
   return body + "]";
 }
 
-class PollStreamTest : public testing::Test {
- protected:
-  void Start(const std::string& url, PollTurn* turn) {
+// A router that follows one engine.
+class PolledRouter {
+ public:
+  void Start(const std::string& url, PollTurn* turn, SnapshotSource* snapshots = nullptr) {
     worker_ = *fleet_.Add({.url = url});
+    sizes_.Join(worker_, TimePoint{});
+    sizes_.Serves(worker_->id(), {"m"}, TimePoint{});
+    sizes_.Reported(worker_->id(), {}, TimePoint{});
     const auto endpoint = std::make_shared<const Endpoint>(Endpoint{*Url::Parse(url), nullptr});
     IntakeOptions options;
     options.poll_interval = milliseconds(1);
@@ -121,6 +125,7 @@ class PollStreamTest : public testing::Test {
         options, fleet_, [endpoint](WorkerId) { return endpoint; }, resolver_, index_, board_,
         sizes_, log_);
     if (turn != nullptr) intake_->SharePolls(*turn);
+    if (snapshots != nullptr) intake_->AskFirst(*snapshots);
     intake_->Start();
   }
   // With some time for the stream to end, which nobody waits for.
@@ -135,6 +140,7 @@ class PollStreamTest : public testing::Test {
     return feeds.empty() ? -1 : feeds.front()->last_sequence.load();
   }
   bool IsPolled() const { return !board_.All().empty(); }
+  const FeedStatus& status() const { return *board_.All().front(); }
 
   Log log_{STDERR_FILENO, LogLevel::kOff};
   Fleet fleet_{BreakerOptions{}};
@@ -145,6 +151,8 @@ class PollStreamTest : public testing::Test {
   std::shared_ptr<Worker> worker_;
   std::unique_ptr<Intake> intake_;
 };
+
+class PollStreamTest : public testing::Test, protected PolledRouter {};
 
 TEST_F(PollStreamTest, OneRouterPolls) {
   PolledEnginePages engine;
@@ -245,6 +253,150 @@ TEST_F(PollStreamTest, ARouterThatPollsWithAnOldViewIsCorrected) {
   EXPECT_TRUE(Becomes([&] { return !turn.words().empty(); }));
   Stop();
   EXPECT_EQ(turn.words().front(), (PolledWord{{3, {{0, 7}}}, "", false}));
+}
+
+// --- taking over --------------------------------------------------------------------------------
+
+constexpr size_t kPolledTokens = 4;  // of a block
+
+std::string PolledEventText(uint64_t id, const std::string& data) {
+  return R"({"event_id":)" + std::to_string(id) + R"(,"window_size":1024,"data":)" + data + "}";
+}
+
+// Blocks of one prompt, with consecutive hashes.
+std::string StoredText(uint64_t id, uint64_t first_hash, size_t blocks, int level = 0) {
+  std::string list;
+  for (size_t i = 0; i < blocks; ++i) {
+    std::string tokens;
+    for (size_t t = 0; t < kPolledTokens; ++t) {
+      tokens += (t == 0 ? "" : ",") +
+                (R"({"token_id":)" + std::to_string(first_hash * 1000 + i * 10 + t)) +
+                R"(,"token_extra_id":0})";
+    }
+    list += (i == 0 ? "" : ",") +
+            (R"({"type":"stored_block","block_hash":)" + std::to_string(first_hash + i)) +
+            R"(,"cache_level":)" + std::to_string(level) + R"(,"tokens":[)" + tokens + "]}";
+  }
+  return PolledEventText(id, R"({"type":"stored","parent_hash":null,"blocks":[)" + list + "]}");
+}
+
+std::string RemovedText(uint64_t id, uint64_t hash) {
+  return PolledEventText(id, R"({"type":"removed","block_hashes":[)" + std::to_string(hash) + "]}");
+}
+
+// What another router knows.
+class PeerSnapshots final : public SnapshotSource {
+ public:
+  explicit PeerSnapshots(Intake& peer) : peer_(peer) {}
+
+  void Ask(const RankLabel& rank, Answer answer) override {
+    ++asked;
+    peer_.Export(rank, size_t{64} << 20,
+                 [this, answer = std::move(answer)](Result<std::string> told) mutable {
+                   std::shared_ptr<const HoldingSnapshot> snapshot;
+                   if (told) {
+                     auto opened = HoldingSnapshot::Open(*std::move(told));
+                     if (opened) snapshot = std::make_shared<HoldingSnapshot>(*std::move(opened));
+                   }
+                   const std::lock_guard lock(mutex_);
+                   if (!held_) return answer(std::move(snapshot));
+                   late_.push_back([answer = std::move(answer), snapshot]() mutable {
+                     answer(std::move(snapshot));
+                   });
+                 });
+  }
+  void Hold() { held_ = true; }
+  bool Holds() {
+    const std::lock_guard lock(mutex_);
+    return !late_.empty();
+  }
+  void Release() {
+    const std::lock_guard lock(mutex_);
+    for (auto& answer : late_) answer();
+    late_.clear();
+  }
+
+  std::atomic<int> asked = 0;
+
+ private:
+  Intake& peer_;
+  std::atomic<bool> held_ = false;
+  std::mutex mutex_;
+  std::deque<std::move_only_function<void()>> late_;  // guarded by mutex_
+};
+
+// One router polls an engine that has 10 blocks on the device and 2 beside it.
+class PolledTakeoverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    engine_.Add("[" + PolledEventText(0, R"({"type":"created"})") + "," + StoredText(1, 100, 10) +
+                "," + StoredText(2, 200, 2, 1) + "]");
+    polls_.mine = true;
+    old_.Start(engine_.url(), &polls_);
+    ASSERT_TRUE(Becomes([&] { return old_.last() == 2; }));
+    ASSERT_EQ(old_.status().stored_blocks.Get(), 12u);
+    snapshots_ = std::make_unique<PeerSnapshots>(*old_.intake_);
+  }
+  void Join(PolledView known) {
+    listens_.SetKnown(std::move(known));
+    newcomer_.Start(engine_.url(), &listens_, snapshots_.get());
+    ASSERT_TRUE(Becomes([&] { return newcomer_.IsPolled(); }));
+  }
+  void PassOn(uint64_t next, const std::string& events) {
+    newcomer_.intake_->TakePolled(newcomer_.worker_->id(),
+                                  {{1, {{0, next}}}, "[" + events + "]", true});
+  }
+  void TearDown() override {
+    if (newcomer_.intake_) newcomer_.Stop();
+    old_.Stop();
+  }
+
+  PolledEnginePages engine_;
+  ScriptedTurn polls_;
+  ScriptedTurn listens_;
+  PolledRouter old_;
+  std::unique_ptr<PeerSnapshots> snapshots_;
+  PolledRouter newcomer_;
+};
+
+TEST_F(PolledTakeoverTest, ANewcomerHoldsWhatTheOtherKnowsAndGoesOn) {
+  Join({.process = 1, .next = {{0, 3}}});
+  EXPECT_TRUE(Becomes([&] { return newcomer_.last() == 2; }));
+  EXPECT_EQ(newcomer_.status().stored_blocks.Get(), 12u);
+  EXPECT_EQ(newcomer_.intake_->snapshot_counts().adopted, 1u);
+  PassOn(5, RemovedText(3, 201) + "," + StoredText(4, 300, 3));
+  EXPECT_TRUE(Becomes([&] { return newcomer_.last() == 4; }));
+  EXPECT_EQ(newcomer_.status().removed_blocks.Get(), 1u) << "it was not on the device";
+  EXPECT_EQ(newcomer_.status().unknown_removed.Get(), 0u);
+  EXPECT_EQ(newcomer_.status().stored_blocks.Get(), 15u);
+  EXPECT_EQ(newcomer_.status().gaps.Get(), 0u);
+  EXPECT_EQ(newcomer_.status().restarts.Get(), 0u);
+}
+
+TEST_F(PolledTakeoverTest, WhatIsHeardMeanwhileIsAppliedAfterwards) {
+  snapshots_->Hold();
+  Join({.process = 1, .next = {{0, 3}}});
+  ASSERT_TRUE(Becomes([&] { return snapshots_->Holds(); }));
+  PassOn(3, StoredText(2, 200, 2, 1));  // the snapshot has it
+  PassOn(4, StoredText(3, 300, 3));
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_LT(newcomer_.last(), 0);
+  snapshots_->Release();
+  EXPECT_TRUE(Becomes([&] { return newcomer_.last() == 3; }));
+  EXPECT_EQ(newcomer_.status().stored_blocks.Get(), 15u);
+  EXPECT_EQ(newcomer_.status().batches.Get(), 1u);
+}
+
+TEST_F(PolledTakeoverTest, ASnapshotOfAnEarlierProcessIsDropped) {
+  Join({.process = 2, .next = {{0, 3}}});
+  EXPECT_TRUE(Becomes([&] { return newcomer_.intake_->snapshot_counts().dropped == 1u; }));
+  EXPECT_EQ(newcomer_.status().stored_blocks.Get(), 0u);
+}
+
+TEST_F(PolledTakeoverTest, ARouterThatEndsWhileItWaitsForAnAnswerEnds) {
+  snapshots_->Hold();
+  Join({.process = 1, .next = {{0, 3}}});
+  ASSERT_TRUE(Becomes([&] { return snapshots_->Holds(); }));
 }
 
 }  // namespace

@@ -78,6 +78,22 @@ void PolledOrder::TakeHeard(const PolledView& told, std::vector<TrtllmEvent> eve
   if (told.process == view_.process) TakeView(told, now);
 }
 
+bool PolledOrder::BeginAt(uint32_t number, uint64_t next, TimePoint now) {
+  if (ranks_.size() >= kMostRanks && !ranks_.contains(number)) return false;
+  Rank& rank = ranks_[number];
+  if (rank.next) return false;
+  while (!rank.held.empty() && rank.held.begin()->first < next) {
+    held_bytes_ -= MemoryOf(rank.held.begin()->second.event);
+    rank.held.erase(rank.held.begin());
+  }
+  rank.next = rank.first = next;
+  rank.behind_since = now;
+  uint64_t& known = view_.next[number];
+  known = std::max(known, next);
+  PassHeld(rank);
+  return true;
+}
+
 void PolledOrder::BeginProcess(uint64_t process) {
   const bool first = view_.process == 0;
   view_ = {.process = process, .next = {}};

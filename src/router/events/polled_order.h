@@ -60,6 +60,9 @@ class PolledOrder {
   bool TakeOwn(const PolledView& sent, std::vector<TrtllmEvent> events, TimePoint now);
   // What another router passes on.
   void TakeHeard(const PolledView& told, std::vector<TrtllmEvent> events, TimePoint now);
+  // The rank's events before `next` are known from elsewhere. False: some of it are in order
+  // already.
+  bool BeginAt(uint32_t number, uint64_t next, TimePoint now);
   // Gives up what was waited for that long.
   void Expire(TimePoint now, Duration patience);
 

@@ -235,7 +235,8 @@ std::optional<std::string> RankFeed::ExportSome(size_t blocks) {
   return snapshot;
 }
 
-bool RankFeed::BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now) {
+bool RankFeed::BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now,
+                           HoldingImport::Elsewhere* elsewhere) {
   const SnapshotHead& head = snapshot->head();
   const RankLabel self{status_->worker.value(), rank()};
   if (closed_ || holdings_ || head.rank != self) return false;
@@ -245,7 +246,7 @@ bool RankFeed::BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, Time
     return false;
   }
   imported_ = std::move(snapshot);
-  import_.emplace(*holdings_, *imported_);
+  import_.emplace(*holdings_, *imported_, elsewhere);
   return true;
 }
 

@@ -60,7 +60,9 @@ class RankFeed {
   // The rank shall hold what another router says it does. False: the snapshot is of another rank,
   // or blocks of its size may not be indexed. Precondition: nothing was applied since the last
   // Reset().
-  bool BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now);
+  // Blocks that are not on the device are added to `elsewhere`, which must outlive the import.
+  bool BeginImport(std::shared_ptr<const HoldingSnapshot> snapshot, TimePoint now,
+                   HoldingImport::Elsewhere* elsewhere = nullptr);
   bool importing() const { return import_.has_value(); }
   // False: the snapshot is malformed, and the rank must be reset. Precondition: importing(). Before
   // the end, nothing else may be applied.

@@ -11,7 +11,7 @@
 
 namespace fathom {
 
-class FollowedRank;
+class TellableRank;
 
 class Stream {
  public:
@@ -25,8 +25,8 @@ class Stream {
   virtual bool connected() const = 0;
   // While no peer is connected: the result of a plain TCP connection.
   virtual void SetReach(FeedReach /*reach*/) {}
-  // A rank that it follows by numbered batches; null: none. Keeps the stream alive.
-  virtual std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& /*rank*/) { return nullptr; }
+  // A rank that it follows; null: it does not. Keeps the stream alive.
+  virtual std::shared_ptr<TellableRank> TellableOf(const RankLabel& /*rank*/) { return nullptr; }
   // Appends those of these ranks of which a snapshot could be made now.
   virtual void ListTellable(std::vector<RankLabel>& /*ranks*/) {}
   // What another router has polled from the stream's engine.

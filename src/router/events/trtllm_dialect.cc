@@ -92,6 +92,24 @@ uint32_t TrtllmDecoder::block_size(uint32_t rank) const {
   return found == ranks_.end() ? 0 : found->second.block_size;
 }
 
+uint64_t TrtllmDecoder::window(uint32_t rank) const {
+  const auto found = ranks_.find(rank);
+  return found == ranks_.end() ? 0 : found->second.window;
+}
+
+void TrtllmDecoder::Resume(uint32_t rank, const Past& past) {
+  if (ranks_.size() >= kMaxRanks && !ranks_.contains(rank)) return;
+  Rank& known = ranks_[rank] = {};
+  known.begun = known.stored = true;
+  known.last_id = past.last_id;
+  known.window = past.window;
+  known.block_size = past.block_size;
+  for (const auto& [hash, tier] : past.elsewhere) {
+    if (known.places.size() == kMaxRemembered) break;
+    known.places.emplace(hash, tier);
+  }
+}
+
 size_t TrtllmDecoder::held(uint32_t rank) const {
   const auto found = ranks_.find(rank);
   return found == ranks_.end() ? 0 : found->second.held.size();

@@ -87,9 +87,20 @@ class TrtllmDecoder {
 
   // The rank's engine is a new process: forgets all that was learned about it.
   void Forget(uint32_t rank) { ranks_.erase(rank); }
+  // What another decoder has learned about the rank, by the events up to and with `last_id`.
+  // Partial blocks are not among it: removals of them are those of blocks that are not known.
+  struct Past {
+    uint64_t last_id = 0;
+    uint64_t window = 0;
+    uint32_t block_size = 0;
+    std::vector<std::pair<uint64_t, Tier>> elsewhere;  // blocks that are not on the device
+  };
+  void Resume(uint32_t rank, const Past& past);
 
   // 0: not known yet.
   uint32_t block_size(uint32_t rank) const;
+  // The largest attention window that was seen.
+  uint64_t window(uint32_t rank) const;
   // Events of the rank that wait for the block size.
   size_t held(uint32_t rank) const;
   // Token count of the largest held block; 0 if no event is held.

@@ -16,7 +16,7 @@ void ZmqStream::Stop() {
   client_->Stop();
 }
 
-std::shared_ptr<FollowedRank> ZmqStream::FollowedOf(const RankLabel& rank) {
+std::shared_ptr<TellableRank> ZmqStream::TellableOf(const RankLabel& rank) {
   if (rank_.label() != rank) return nullptr;
   return {shared_from_this(), &rank_};
 }

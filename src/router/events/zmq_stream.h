@@ -27,7 +27,7 @@ class ZmqStream final : public Stream, public std::enable_shared_from_this<ZmqSt
   void SetReach(FeedReach reach) override {
     rank_.status().reach.store(reach, std::memory_order_relaxed);
   }
-  std::shared_ptr<FollowedRank> FollowedOf(const RankLabel& rank) override;
+  std::shared_ptr<TellableRank> TellableOf(const RankLabel& rank) override;
   void ListTellable(std::vector<RankLabel>& ranks) override;
 
  private:

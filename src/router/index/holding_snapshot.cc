@@ -344,8 +344,9 @@ void HoldingExport::WriteBlock(const BlockLedger& ledger, BlockLedger::Node node
 
 // --- reading ------------------------------------------------------------------------------------
 
-HoldingImport::HoldingImport(RankHoldings& holdings, const HoldingSnapshot& snapshot)
-    : holdings_(holdings), snapshot_(snapshot), at_(snapshot.blocks_at_) {
+HoldingImport::HoldingImport(RankHoldings& holdings, const HoldingSnapshot& snapshot,
+                             Elsewhere* elsewhere)
+    : holdings_(holdings), snapshot_(snapshot), elsewhere_(elsewhere), at_(snapshot.blocks_at_) {
   TakeNamespaces();
 }
 
@@ -515,6 +516,8 @@ bool HoldingImport::EnterBlock(const Block& block) {
   }
   if (!ghost) ledger.SetCopies(made, block.copies);
   holdings_.counters_.stored.Add(block.copies);
+  const Tier tier = lane_->part.tier;
+  if (elsewhere_ != nullptr && tier != Tier::kDevice) elsewhere_->emplace_back(block.hash, tier);
   return true;
 }
 

@@ -29,6 +29,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -137,8 +138,12 @@ class HoldingExport {
 
 class HoldingImport {
  public:
-  // The holdings must be empty and of the snapshot's shape. Both must outlive it.
-  HoldingImport(RankHoldings& holdings, const HoldingSnapshot& snapshot);
+  // Blocks that are not on the device, and where they are.
+  using Elsewhere = std::vector<std::pair<uint64_t, Tier>>;
+  // The holdings must be empty and of the snapshot's shape. Both must outlive it, and so must
+  // `elsewhere`, to which such blocks are added; null: not.
+  HoldingImport(RankHoldings& holdings, const HoldingSnapshot& snapshot,
+                Elsewhere* elsewhere = nullptr);
 
   // kInvalid: the blocks are malformed. What was entered is a part of them: clear the holdings.
   // At the memory limit the rest is left out, which is kDone.
@@ -168,6 +173,7 @@ class HoldingImport {
 
   RankHoldings& holdings_;
   const HoldingSnapshot& snapshot_;
+  Elsewhere* const elsewhere_;
   size_t at_;  // in the bytes
   size_t lane_number_ = 0;
   bool in_lane_ = false;
