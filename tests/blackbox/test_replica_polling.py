@@ -93,6 +93,34 @@ def test_all_know_what_one_has_polled(world):
     agree(routers, workers)
 
 
+def test_a_router_that_starts_knows_what_others_have_polled(world):
+    workers = [trtllm(world) for _ in range(2)]
+    group = Mesh(world, *QUICK_POLLS, "--ready-when", "informed")
+    first = group.start("a", workers=workers, ready=0)
+    settle_turns([first], workers)
+    prompts = [ids(number) for number in range(12)]
+    for number, prompt in enumerate(prompts):
+        complete(workers[number % 2], prompt)
+        know([first], workers[number % 2], prompt)
+
+    second = group.start("b", workers=workers, ready=0)
+    eventually(lambda: second.get("/ready").status == 200, "it is informed", 30)
+    assert ranks(second) == ranks(first)
+    assert second.metric("fathom_replica_snapshots_total", what="taken") == 2
+    for number, prompt in enumerate(prompts):
+        assert depth(second, workers[number % 2], prompt + [1]) == len(prompt)
+    settle_turns([first, second], workers)
+    agree([first, second], workers)
+
+    # The one that was there first goes: nothing is forgotten.
+    first.kill()
+    settle_turns([second], workers)
+    complete(workers[0], ids(40))
+    know([second], workers[0], ids(40))
+    check_truth([second], workers[0], prompts[::2])
+    assert lost(second) == 0
+
+
 class Flow:
     """Requests to the workers themselves, all the time, so that events are always on their way."""
 
