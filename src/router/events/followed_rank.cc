@@ -131,6 +131,10 @@ bool FollowedRank::tellable() const {
 }
 
 Task<Result<std::string>> FollowedRank::Export(size_t most) {
+  const TimePoint until = context_.loop.now() + kPatienceToTell;
+  while (!tellable() && !stopped_ && feed_.ExportBytes() > 0 && context_.loop.now() < until) {
+    co_await context_.loop.Sleep(kWhileExporting);
+  }
   if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
   exporting_ = true;
   auto exporting = ExportFeed(context_, feed_, *follower_.Reflected(), most);

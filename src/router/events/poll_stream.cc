@@ -204,11 +204,17 @@ std::optional<StreamMark> PollStream::Rank::Reflected() const {
 }
 
 Task<Result<std::string>> PollStream::Rank::Export(size_t most) {
-  const auto mark = Reflected();
-  if (!mark) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
   // Stop() lets go of both.
   const std::shared_ptr<PollStream> keep = stream.shared_from_this();
   const std::shared_ptr<Rank> self = stream.ranks_.at(number);
+  Loop& loop = stream.context_.loop;
+  const TimePoint until = loop.now() + kPatienceToTell;
+  auto mark = Reflected();
+  while (!mark && !stream.stopped_ && feed->ExportBytes() > 0 && loop.now() < until) {
+    co_await loop.Sleep(kWhileExporting);
+    mark = Reflected();
+  }
+  if (!mark) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
   stream.exporting_ = true;
   auto exporting = ExportFeed(stream.context_, *feed, *mark, most);
   auto snapshot = co_await exporting;

@@ -27,6 +27,8 @@ class TellableRank {
 
 // How often those who may not change the rank meanwhile look whether its export has ended.
 constexpr Duration kWhileExporting = std::chrono::milliseconds(1);
+// How long an export waits for a moment in which nothing of the rank is being applied.
+constexpr Duration kPatienceToTell = std::chrono::seconds(1);
 // Blocks that are told or taken over at a time, between two looks at what else waits.
 constexpr size_t kSnapshotSlice = 4096;
 
