@@ -452,7 +452,7 @@ class Simulation {
 };
 
 TEST(ReplicaSimulation, ViewsConvergeWhateverHappensBefore) {
-  constexpr uint64_t kSeeds = kSanitized ? 40 : 300;
+  constexpr uint64_t kSeeds = kSanitized ? 15 : 300;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     Simulation(seed * 1'000'003).Run();
     ASSERT_FALSE(testing::Test::HasFailure()) << "with seed " << seed;
