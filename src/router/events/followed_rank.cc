@@ -125,14 +125,13 @@ RankLabel FollowedRank::label() const {
 }
 
 bool FollowedRank::tellable() const {
-  const bool busy = stopped_ || repairing() || applying() || exporting_;
-  return !busy && status().connected.load(std::memory_order_relaxed) && feed_.ExportBytes() > 0 &&
-         follower_.Reflected().has_value();
+  return !stopped_ && !busy() && status().connected.load(std::memory_order_relaxed) &&
+         feed_.ExportBytes() > 0 && follower_.Reflected().has_value();
 }
 
 Task<Result<std::string>> FollowedRank::Export(size_t most) {
   const TimePoint until = context_.loop.now() + kPatienceToTell;
-  while (!tellable() && !stopped_ && feed_.ExportBytes() > 0 && context_.loop.now() < until) {
+  while (!stopped_ && busy() && context_.loop.now() < until) {
     co_await context_.loop.Sleep(kWhileExporting);
   }
   if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");

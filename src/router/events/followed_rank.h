@@ -85,6 +85,7 @@ class FollowedRank final : public TellableRank, private FollowerActions {
     WakeableWait* wait = nullptr;
   };
 
+  bool busy() const { return repairing() || applying() || exporting_; }
   void AskForSnapshot();
   Task<void> AwaitSnapshot();
   void ImportSome();

@@ -186,7 +186,8 @@ Task<bool> PollStream::Import(Rank& rank, std::shared_ptr<const HoldingSnapshot>
     co_return false;
   }
   LoopShare share(context_.loop);
-  while (!stopped_) {
+  // An answer that cannot be read clears the rank, and ends the import.
+  while (!stopped_ && rank.feed->importing()) {
     if (!rank.feed->ImportSome(kSnapshotSlice)) co_return false;
     if (!rank.feed->importing()) co_return true;
     if (share.Spent(0)) co_await Yield(context_.loop);
@@ -196,8 +197,9 @@ Task<bool> PollStream::Import(Rank& rank, std::shared_ptr<const HoldingSnapshot>
 
 std::optional<StreamMark> PollStream::Rank::Reflected() const {
   const PollStream& s = stream;
-  const bool busy = s.stopped_ || s.taking_over_ || s.exporting_ || s.order_.ready();
-  if (busy || !s.up_ || !next || *next == 0 || s.decoder_.held(number) > 0) return std::nullopt;
+  if (s.stopped_ || s.taking_over_ || s.busy() || !s.up_ || !next || *next == 0 ||
+      s.decoder_.held(number) > 0)
+    return std::nullopt;
   if (feed->ExportBytes() == 0) return std::nullopt;
   return StreamMark{.sequence = *next - 1,
                     .fingerprints = {s.order_.view().process, s.decoder_.window(number)}};
@@ -209,11 +211,10 @@ Task<Result<std::string>> PollStream::Rank::Export(size_t most) {
   const std::shared_ptr<Rank> self = stream.ranks_.at(number);
   Loop& loop = stream.context_.loop;
   const TimePoint until = loop.now() + kPatienceToTell;
-  auto mark = Reflected();
-  while (!mark && !stream.stopped_ && feed->ExportBytes() > 0 && loop.now() < until) {
+  while (!stream.stopped_ && stream.busy() && loop.now() < until) {
     co_await loop.Sleep(kWhileExporting);
-    mark = Reflected();
   }
+  const auto mark = Reflected();
   if (!mark) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
   stream.exporting_ = true;
   auto exporting = ExportFeed(stream.context_, *feed, *mark, most);

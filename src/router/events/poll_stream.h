@@ -70,6 +70,8 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   Task<void> Adopt(std::shared_ptr<const HoldingSnapshot> snapshot);
   Task<bool> Import(Rank& rank, std::shared_ptr<const HoldingSnapshot> snapshot,
                     TrtllmDecoder::Past& past);
+  // Something is being applied or told.
+  bool busy() const { return exporting_ || order_.ready(); }
   bool IsMyTurn() const;
   void Rest();
   void TakeOwn(const PolledView& sent, std::string body);

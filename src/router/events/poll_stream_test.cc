@@ -335,6 +335,7 @@ class PolledTakeoverTest : public testing::Test {
     old_.Start(engine_.url(), &polls_);
     ASSERT_TRUE(Becomes([&] { return old_.last() == 2; }));
     ASSERT_EQ(old_.status().stored_blocks.Get(), 12u);
+    ASSERT_TRUE(Becomes([&] { return old_.status().connected.load(); })) << "only then it tells";
     snapshots_ = std::make_unique<PeerSnapshots>(*old_.intake_);
   }
   void Join(PolledView known) {
