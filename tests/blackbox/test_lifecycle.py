@@ -21,12 +21,11 @@ def test_sigterm_finishes_streams_and_refuses_new_work(mock, serve):
     streams = [wire.Stream(router.port, max_tokens=60) for _ in range(5)]
     seen = [[stream.next()] for stream in streams]
     router.signal(signal.SIGTERM)
-    router.wait_for_log("Draining")
+    eventually(lambda: router.get("/ready").status == 503, "it drains")
     refused = router.chat()
     assert refused.status == 503
     assert refused.error["code"] == "draining"
     assert refused.header("connection") == "close"
-    assert router.get("/ready").status == 503
     assert router.get("/live").status == 200
     assert idle.ended()
     for stream, events in zip(streams, seen):
