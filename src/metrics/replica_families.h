@@ -84,11 +84,13 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .page = "replicas.md"},
     {.name = "fathom_replica_snapshots_total",
      .type = MetricType::kCounter,
-     .help = "Ranks whose index was asked of, taken over from, refused from or sent to another "
-             "replica",
-     .action = "`refused` for many ranks after a start: their engines have restarted, or the "
-               "replicas have different keys.",
-     .label_slots = {{{"what", "asked taken refused sent"}}},
+     .help =
+         "Ranks whose index was asked of other replicas, taken over, dropped because it did not "
+         "fit the engine's events, joined without (no replica had it), or sent",
+     .action =
+         "`dropped` for many ranks after a start: their engines have restarted. `without` for "
+         "all ranks of a replica that was not the first: it did not hear the others in time.",
+     .label_slots = {{{"what", "asked taken dropped without sent"}}},
      .page = "replicas.md"},
 });
 

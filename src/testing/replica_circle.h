@@ -68,6 +68,9 @@ class ReplicaCircle {
     }
   }
 
+  // `seat` no longer hears `other`, which may go on hearing it.
+  static void Deafen(Seat& seat, const Seat& other, TimePoint now) { Part(seat, other, now); }
+
   // Everything that is on its way. `loses` drops a message for one of its receivers.
   using Loses = std::function<bool()>;
   void Deliver(TimePoint now, const Loses& loses = nullptr) {

@@ -55,7 +55,7 @@ def test_a_newcomer_knows_what_the_engines_have_forgotten(world):
     new = group.start("b", "--ready-when", "informed", workers=workers, ready=0)
     be_ready(new)
     assert informed(new) and blocks(new) == known, "before the first request"
-    assert snapshots(new, "taken") == 4 and snapshots(new, "refused") == 0
+    assert snapshots(new, "taken") == 4 and snapshots(new, "dropped") == 0 and snapshots(new, "without") == 0
     assert snapshots(old, "sent") == 4
     for number in PROMPTS[::20]:
         answer = complete(new, ids(number) + [1])
@@ -148,7 +148,7 @@ def test_what_is_known_of_an_engine_that_was_restarted_is_dropped(world, publish
         known = Known(new, engine)
         known.catch_up()
         assert snapshots(new, "asked") == 1 and snapshots(old, "sent") == 1
-        assert snapshots(new, "taken") == 0 and snapshots(new, "refused") == 1
+        assert snapshots(new, "taken") == 0 and snapshots(new, "dropped") == 1
         assert known.held(*range(1, 9)) == []
         assert known.held(*range(50, 62)) == list(range(50, 50 + published))
         assert seen.held(1, 8) == [1, 8], "the other one still believes it"

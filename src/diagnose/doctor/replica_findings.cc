@@ -41,14 +41,43 @@ std::string IdsOfDeaf(const RouterLook& router) {
   return ids;
 }
 
+bool SameWorkers(const RoutedReplica& a, const RoutedReplica& b) {
+  const bool comparable = !a.worker_set.empty() && !b.worker_set.empty();
+  return a.workers == b.workers && (!comparable || a.worker_set == b.worker_set);
+}
+
 // Replicas with other workers than this one's, though they serve the same models.
 std::string IdsThatDiffer(const RouterLook& router, const RoutedReplica& own) {
   std::string ids;
   for (const RoutedReplica& replica : router.replicas) {
-    if (replica.self || replica.models != own.models || replica.workers == own.workers) continue;
-    ids += fmt::format("{}{} has {}", ids.empty() ? "" : ", ", replica.id, replica.workers);
+    if (replica.self || replica.models != own.models || SameWorkers(replica, own)) continue;
+    ids += fmt::format("{}{} has {}{}", ids.empty() ? "" : ", ", replica.id,
+                       replica.workers == own.workers ? "other " : "", replica.workers);
   }
   return ids;
+}
+
+// A replica speaks every second, so its word is late long before it is forgotten.
+constexpr double kLate = 2.5;  // seconds
+
+std::string IdsThatAreLate(const RouterLook& router) {
+  std::string ids;
+  for (const RoutedReplica& replica : router.replicas) {
+    if (replica.self || replica.age < kLate) continue;
+    ids += fmt::format("{}{} was heard {:.1f} s ago", ids.empty() ? "" : ", ", replica.id,
+                       replica.age);
+  }
+  return ids;
+}
+
+Finding CarrierFinding(const RouterLook& router) {
+  const ReplicaCarrierLook& carrier = router.carrier;
+  const bool down = carrier.status == "down";
+  return Alone(router,
+               down ? "The router does not reach the others of its group"
+                    : "The carrier of the router's group does not work fully",
+               fmt::format("the carrier of group {} is {}: {}", carrier.group,
+                           down ? "down" : "up, with a problem", carrier.error));
 }
 
 }  // namespace
@@ -57,10 +86,12 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
   std::vector<Finding> findings;
   if (!router.carrier.known) return findings;
   if (router.carrier.status == "down") {
-    findings.push_back(Alone(router, "The router does not reach the others of its group",
-                             fmt::format("the carrier of group {} is down: {}",
-                                         router.carrier.group, router.carrier.error)));
+    findings.push_back(CarrierFinding(router));
     return findings;
+  }
+  // As in /health: a mesh is up while it reaches one.
+  if (router.carrier.kind == "nats" && !router.carrier.error.empty()) {
+    findings.push_back(CarrierFinding(router));
   }
   const auto self = std::ranges::find(router.replicas, true, &RoutedReplica::self);
   const bool nobody = router.replicas.size() == 1 && self != router.replicas.end();
@@ -72,13 +103,20 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
   if (router.carrier.conflicts > 0) {
     findings.push_back(Alone(
         router, "Two routers have the same replica id",
-        fmt::format("{} times another process spoke with a known id; each overwrites what the "
-                    "other reported",
+        fmt::format("{} times since its start another process spoke with an id that is in use; the "
+                    "first one keeps the id, and what the other has placed is not seen",
                     router.carrier.conflicts)));
   }
   if (const std::string deaf = IdsOfDeaf(router); !deaf.empty()) {
     findings.push_back(Alone(router, "Other routers of the group do not hear this one",
                              fmt::format("heard, but not hearing it: {}", deaf)));
+  }
+  if (const std::string late = IdsThatAreLate(router); !late.empty()) {
+    findings.push_back(
+        Alone(router, "The word of other routers is old",
+              fmt::format("each speaks every second and is forgotten when it is silent for "
+                          "--replica-timeout; {}",
+                          late)));
   }
   if (self == router.replicas.end()) return findings;
   if (const std::string others = IdsThatDiffer(router, *self); !others.empty()) {

@@ -73,17 +73,53 @@ TEST(ReplicaFindings, DifferentWorkers) {
   EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("b has 7"));
 }
 
+TEST(ReplicaFindings, AsManyWorkersThatAreOthers) {
+  RouterLook router = RouterOfTwo();
+  router.replicas[0].worker_set = "00aa";
+  EXPECT_THAT(ReplicaFindings(router), IsEmpty()) << "an older release does not tell";
+  router.replicas[1].worker_set = "00ab";
+  const auto findings = ReplicaFindings(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kReplicasDiffer);
+  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("b has other 8"));
+}
+
+TEST(ReplicaFindings, AWordThatIsOld) {
+  RouterLook router = RouterOfTwo();
+  router.replicas[1].age = 1.2;
+  EXPECT_THAT(ReplicaFindings(router), IsEmpty());
+  router.replicas[1].age = 4;
+  const auto findings = ReplicaFindings(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].id, FindingId::kReplicaAlone);
+  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("b was heard 4.0 s ago"));
+}
+
+TEST(ReplicaFindings, ACarrierThatIsUpAndDoesNotWorkFully) {
+  RouterLook router = RouterOfTwo();
+  router.carrier.kind = "zmq";
+  router.carrier.error = "10.0.0.9:5600: refused";
+  EXPECT_THAT(ReplicaFindings(router), IsEmpty());
+  router.carrier.kind = "nats";
+  router.carrier.error = "Permissions Violation for Subscription";
+  const auto findings = ReplicaFindings(router);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("Permissions Violation"));
+}
+
 TEST(ReplicaFindings, ReadsThePage) {
   RouterLook look;
   ASSERT_TRUE(ReadRouterHealth(
       R"({"workers_total":1,"version":"1","replicas":[{"id":"a","self":true,"age_seconds":0,
           "workers":1,"hears_us":true},{"id":"b","self":false,"age_seconds":1.5,"workers":2,
-          "hears_us":false}],"replica_carrier":{"kind":"nats","group":"g","status":"down",
+          "worker_set":"00000000000000ff","hears_us":false}],"replica_carrier":{"kind":"nats","group":"g","status":"down",
           "error":"refused","id_conflicts":2}})",
       look));
   ASSERT_THAT(look.replicas, SizeIs(2));
   EXPECT_EQ(look.replicas[1].id, "b");
   EXPECT_EQ(look.replicas[1].age, 1.5);
+  EXPECT_EQ(look.replicas[1].worker_set, "00000000000000ff");
+  EXPECT_EQ(look.carrier.kind, "nats");
   EXPECT_FALSE(look.replicas[1].hears_us);
   EXPECT_TRUE(look.carrier.known);
   EXPECT_EQ(look.carrier.error, "refused");

@@ -83,6 +83,7 @@ RoutedReplica ReadReplica(const Json& json) {
                         .hears_us = FlagOf(json, "hears_us").value_or(true),
                         .age = NumberOf(json, "age_seconds").value_or(0),
                         .workers = CountOf(json, "workers"),
+                        .worker_set = TextOf(json, "worker_set"),
                         .models = {}};
   for (const Json& pattern : ListOf(json, "models")) {
     if (pattern.string() != nullptr) replica.models.push_back(Shown(*pattern.string(), 1000));
@@ -94,6 +95,7 @@ ReplicaCarrierLook ReadCarrier(const Json& health) {
   const Json* const json = health.Find("replica_carrier");
   if (json == nullptr || json->Find("status") == nullptr) return {};
   return {.known = true,
+          .kind = TextOf(*json, "kind"),
           .group = TextOf(*json, "group"),
           .status = TextOf(*json, "status"),
           .error = TextOf(*json, "error"),

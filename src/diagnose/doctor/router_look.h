@@ -110,11 +110,13 @@ struct RoutedReplica {
   bool hears_us = true;
   double age = 0;  // seconds
   uint64_t workers = 0;
+  std::string worker_set;           // the same text for the same workers; empty: not known
   std::vector<std::string> models;  // patterns of those that it serves; empty: all
 };
 
 struct ReplicaCarrierLook {
   bool known = false;  // it is in a group
+  std::string kind;    // "nats", "zmq"
   std::string group;
   std::string status;  // "ok", "down"
   std::string error;

@@ -76,6 +76,18 @@ class IoOperation {
   // One attempt. True: finished, successfully or not, and status_ is set. False: wait for want_.
   virtual bool Attempt() = 0;
 
+  // Another operation waits where this one would have to. Under TLS a read may need room to write,
+  // and a write may need input: messages about keys of the peer decide that. Such a connection is
+  // given up.
+  bool IsTaken() const {
+    const IoOperation* const there = want_ == Want::kRead ? source_.reader : source_.writer;
+    return there != nullptr && there != this;
+  }
+  bool Break() {
+    status_ = IoStatus::kError;
+    return true;
+  }
+
   IoStatus status_ = IoStatus::kOk;
   Want want_;
 

@@ -47,6 +47,7 @@ bool ReadOperation::Attempt() {
   if (socket_.tls_) {
     const TlsSession::Step step = socket_.tls_->Read(into_);
     want_ = step.want_write ? Want::kWrite : Want::kRead;
+    if (step.again && IsTaken()) return Break();
     if (step.again) {
       socket_.source_.readable = false;  // TLS has read everything from the descriptor
       return false;
@@ -120,6 +121,7 @@ bool WriteOperation::Attempt() {
     if (socket_.tls_) {
       const TlsSession::Step step = socket_.tls_->Write(parts_);
       want_ = step.want_write ? Want::kWrite : Want::kRead;
+      if (step.again && IsTaken()) return Break();
       if (step.again) return false;
       status_ = step.status;
       if (status_ != IoStatus::kOk || Advance(step.bytes)) return true;

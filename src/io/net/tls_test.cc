@@ -1,13 +1,19 @@
 #include "io/net/tls.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "io/net/socket.h"
@@ -279,6 +285,85 @@ TEST_F(TlsTest, IsQuietAfterAWholeAnswerSoThatTheConnectionCanBeUsedAgain) {
       const IoResult read = co_await t.client_->Read(part, t.Soon());
       EXPECT_EQ(read.bytes, 2u);
       EXPECT_FALSE(t.client_->quiet()) << "the rest of the record has been read already";
+    }
+  };
+  RunToEnd(loop_, [&] { return Script::Run(*this); });
+}
+
+// A server whose session tickets are longer than a record, and which sends the first record alone:
+// the client is then in the middle of a message about keys.
+class HalfATicket {
+ public:
+  explicit HalfATicket(int fd) : fd_(fd), context_(SSL_CTX_new(TLS_server_method()), SSL_CTX_free) {
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    const std::string certificate = Shared().Certificate("ours");
+    CHECK(SSL_CTX_use_certificate_file(context_.get(), certificate.c_str(), SSL_FILETYPE_PEM) == 1);
+    const std::string key = Shared().Key("ours");
+    CHECK(SSL_CTX_use_PrivateKey_file(context_.get(), key.c_str(), SSL_FILETYPE_PEM) == 1);
+    SSL_CTX_set_max_send_fragment(context_.get(), 512);
+    const auto fill = [](SSL* tls, void*) {
+      const std::string much(2000, 'x');
+      return SSL_SESSION_set1_ticket_appdata(SSL_get_session(tls), much.data(), much.size());
+    };
+    SSL_CTX_set_session_ticket_cb(context_.get(), fill, nullptr, nullptr);
+    tls_.reset(SSL_new(context_.get()));
+  }
+  ~HalfATicket() { ::close(fd_); }
+
+  void Shake() {
+    SSL_set_bio(tls_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    char bytes[8192];
+    while (SSL_accept(tls_.get()) != 1) {
+      Send(TakeBytes());
+      const ssize_t n = ::recv(fd_, bytes, sizeof(bytes), 0);
+      CHECK(n > 0);
+      BIO_write(SSL_get_rbio(tls_.get()), bytes, static_cast<int>(n));
+    }
+    const std::string tickets = TakeBytes();
+    const size_t body = static_cast<uint8_t>(tickets[3]) * 256u + static_cast<uint8_t>(tickets[4]);
+    CHECK(5 + body < tickets.size());
+    Send(tickets.substr(0, 5 + body));
+  }
+
+ private:
+  std::string TakeBytes() {
+    std::string bytes(1 << 16, ' ');
+    const int n = BIO_read(SSL_get_wbio(tls_.get()), bytes.data(), static_cast<int>(bytes.size()));
+    bytes.resize(static_cast<size_t>(std::max(n, 0)));
+    return bytes;
+  }
+  void Send(const std::string& bytes) {
+    CHECK(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(bytes.size()));
+  }
+
+  const int fd_;
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> tls_{nullptr, SSL_free};
+};
+
+TEST_F(TlsTest, AWriteThatNeedsInputWhereAReadWaitsBreaksTheConnectionAlone) {
+  const LoopbackPair pair = ConnectedPair();
+  client_ = std::make_unique<Socket>(loop_, pair.near);
+  const auto calling = TlsClientContext::Create(Shared().Certificate("ours"));
+  client_->StartTls(**calling, "localhost");
+  HalfATicket server(pair.far);
+  std::jthread serving([&] { server.Shake(); });
+  struct Script {
+    static Task<void> Run(TlsTest& t) {
+      IoResult result;
+      auto shaking = t.Shake(*t.client_, result);
+      co_await shaking;
+      EXPECT_TRUE(result.ok()) << t.client_->TlsProblem();
+      std::string got;
+      IoStatus status = IoStatus::kOk;
+      auto receiving = t.Receive(*t.client_, 1, got, status);
+      co_await t.loop_.Sleep(milliseconds(100));
+      auto sending = t.Send(*t.client_, "ping", result);
+      co_await sending;
+      EXPECT_EQ(result.status, IoStatus::kError);
+      t.client_->Cancel();
+      co_await receiving;
     }
   };
   RunToEnd(loop_, [&] { return Script::Run(*this); });

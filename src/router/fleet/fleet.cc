@@ -76,6 +76,13 @@ const Member* FleetSnapshot::Find(WorkerId id) const {
   return position ? members_[*position].get() : nullptr;
 }
 
+// Ids are hashes of URLs.
+uint64_t FleetSnapshot::RoutableSet() const {
+  uint64_t sum = 0;
+  for (const Member* const member : lists_.routable()) sum += member->worker->id().value();
+  return sum;
+}
+
 std::string_view FleetSnapshot::NameServed(std::string_view model) const {
   const auto& serving = Serving(model);
   const bool named = !model.empty() || serving.empty() || serving.front()->models.empty();

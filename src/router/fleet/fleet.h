@@ -99,6 +99,8 @@ class FleetSnapshot {
   // The model that answers a request which names none, as those to /generate: a worker's first.
   std::string_view NameServed(std::string_view model) const;
   size_t routable() const { return lists_.routable().size(); }
+  // The same number for the same routable workers in any order, and for others only by chance.
+  uint64_t RoutableSet() const;
   // Whether the first probe of a worker that might serve the model is pending.
   bool MaySoonServe(std::string_view model) const;
   // What has changed since it was made, without a new snapshot.

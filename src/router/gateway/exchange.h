@@ -28,7 +28,7 @@
 namespace fathom {
 
 // Why another replica has not answered.
-enum class PeerFailure : uint8_t { kUnreachable, kBroken, kTimeout, kRefused, kBusy };
+enum class PeerFailure : uint8_t { kNone, kUnreachable, kBroken, kTimeout, kRefused, kBusy };
 
 class Exchange final : private HangupWatcher {
  public:
@@ -105,6 +105,7 @@ class Exchange final : private HangupWatcher {
   void BuildAnswerHeaders(const Worker& worker);
   void Finish(int status);
   TimePoint Deadline(Duration wait) const;
+  TimePoint PeerDeadline() const;
 
   Gateway& gateway_;
   GatewayContext& context_;

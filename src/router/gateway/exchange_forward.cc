@@ -6,6 +6,8 @@
 // have the same keys.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codec/request_target.h"
 #include "router/gateway/exchange.h"
 
@@ -14,6 +16,8 @@ namespace {
 
 std::string_view Words(PeerFailure failure) {
   switch (failure) {
+    case PeerFailure::kNone:
+      break;
     case PeerFailure::kUnreachable:
       return "cannot be reached";
     case PeerFailure::kBroken:
@@ -29,6 +33,15 @@ std::string_view Words(PeerFailure failure) {
 }
 
 }  // namespace
+
+// The other replica has time limits of its own, and retries on its own workers: it answers later
+// than a worker does. Its settings are taken to be like these.
+TimePoint Exchange::PeerDeadline() const {
+  const GatewayOptions& o = context_.options;
+  const Duration attempts = o.first_byte_timeout * std::max<uint32_t>(o.retry_attempts, 1);
+  constexpr Duration kWayThere = std::chrono::seconds(1);
+  return Deadline(o.queue_timeout + o.fleet_wait + o.dispatch_timeout + attempts + kWayThere);
+}
 
 bool Exchange::IsOthers() const { return !context_.fleet.slice().Contains(fields_.model); }
 
@@ -63,7 +76,8 @@ Task<void> Exchange::ServeByPeer() {
   }
   if (client_left_) co_return;
   auto& counts = context_.peers.counts();
-  (answered ? counts.forwarded : counts.failed).fetch_add(1, std::memory_order_relaxed);
+  const bool complete = answered && peer_failure_ == PeerFailure::kNone;
+  (complete ? counts.forwarded : counts.failed).fetch_add(1, std::memory_order_relaxed);
   if (answered) co_return;
   const bool late = peer_failure_ == PeerFailure::kTimeout;
   const std::string message =
@@ -90,8 +104,9 @@ Task<void> Exchange::RefuseModel() {
   co_await refusing;
 }
 
-// False: nothing has been sent to the client, and peer_failure_ has the reason. `has_other`:
-// another replica can be asked, so that an answer of 503 is a failure.
+// False: nothing has been sent to the client, and peer_failure_ has the reason. True: the client
+// has an answer, which is complete if peer_failure_ is kNone. `has_other`: another replica can be
+// asked, so that an answer of 503 is a failure.
 Task<bool> Exchange::Forward(const PeerRoute& peer, bool has_other) {
   connection_ = gateway_.pool_.Take(peer.pool_key);
   bool fresh = connection_ == nullptr;
@@ -139,7 +154,7 @@ Task<bool> Exchange::AskPeer(const PeerRoute& peer, bool has_other) {
   sent_whole_ = sent.bytes == whole;
   context_.metrics.bytes_from_clients.Add(body_.size());
   Buffer& in = connection_->in();
-  const TimePoint answer_deadline = Deadline(context_.options.first_byte_timeout);
+  const TimePoint answer_deadline = PeerDeadline();
   for (bool complete = false; !complete;) {
     const IoResult read = co_await connection_->socket().Read(in.room(), answer_deadline);
     if (read.status == IoStatus::kTimeout) peer_failure_ = PeerFailure::kTimeout;
@@ -192,6 +207,7 @@ Task<bool> Exchange::RelayPeer(const PeerRoute& peer) {
     co_await breaking;
     co_return true;
   }
+  peer_failure_ = PeerFailure::kNone;
   if (sent_whole_ && connection_->Reusable()) {
     gateway_.pool_.Put(peer.pool_key, std::move(connection_));
   }

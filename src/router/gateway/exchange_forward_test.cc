@@ -147,6 +147,8 @@ TEST_F(ExchangeForwardTest, EndsAStreamThatIsTornWithAnError) {
   ASSERT_EQ(chunks.size(), 2u);
   EXPECT_EQ(chunks[0], "data: 1\n\n");
   EXPECT_THAT(chunks[1], HasSubstr("\"replica_failed\""));
+  EXPECT_EQ(context_->peers.counts().failed, 1u);
+  EXPECT_EQ(context_->peers.counts().forwarded, 0u);
 }
 
 TEST_F(ExchangeForwardTest, PassesTheErrorsOfTheReplicaOn) {

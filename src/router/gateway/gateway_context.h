@@ -106,7 +106,7 @@ struct GatewayContext {
         metrics(reg),
         admission(o.max_in_flight, o.max_waiting),
         retry_budget(o.retry_budget),
-        affinity(o.session_ttl),
+        affinity(o.session_ttl, secret),
         response_pins(secret),
         response_searches(secret),
         hints(o.session_ttl, secret),
@@ -165,7 +165,9 @@ struct GatewayContext {
   const ReplicaBoard* replicas = nullptr;  // null: this router chooses alone
   std::atomic<int64_t> reading{0};         // requests whose bodies are being received
   std::atomic<bool> draining{false};       // set once, by the signal thread
-  SideWork side_work;                      // last: its jobs use the members above
+  // Set once: the index was complete after the start (--ready-when informed).
+  mutable std::atomic<bool> was_informed{false};
+  SideWork side_work;  // last: its jobs use the members above
 };
 
 }  // namespace fathom

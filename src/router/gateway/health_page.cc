@@ -257,12 +257,18 @@ std::string WhyNotInformed(const GatewayContext& context, const FleetSnapshot& f
       return "the index is being taken over from another replica (--ready-when informed)";
     }
   }
+  // A worker that joins later is no reason to take every router out of its balancer at once:
+  // requests of its model wait for its replay by themselves.
+  if (context.was_informed.load(std::memory_order_relaxed)) return "";
   const TimePoint now = std::chrono::steady_clock::now();
   const auto replaying = std::ranges::count_if(fleet.members(), [&](const Member& member) {
     return member.state == WorkerState::kReady &&
            member.worker->catch_up.Awaited(now, context.options.replay_timeout);
   });
-  if (replaying == 0) return "";
+  if (replaying == 0) {
+    context.was_informed.store(true, std::memory_order_relaxed);
+    return "";
+  }
   return fmt::format("{} workers replay their KV events (--ready-when informed)", replaying);
 }
 

@@ -26,6 +26,9 @@ void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
   w.Key("prefill_tokens").Number(row.prefill_tokens);
   w.Key("version").String(row.presence.version);
   w.Key("workers").Unsigned(row.presence.workers);
+  w.Key("worker_set");
+  const auto set = row.presence.worker_set;
+  set ? w.String(fmt::format("{:016x}", *set)) : w.Null();
   w.Key("models").BeginArray();
   for (const std::string& pattern : row.presence.models) w.String(pattern);
   w.EndArray();
@@ -112,7 +115,8 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
   const MetricFamily& snapshots = Metric("fathom_replica_snapshots_total");
   out.Add(snapshots, {{"what", "asked"}}, static_cast<double>(view->snapshots.asked));
   out.Add(snapshots, {{"what", "taken"}}, static_cast<double>(view->snapshots.taken));
-  out.Add(snapshots, {{"what", "refused"}}, static_cast<double>(view->snapshots.refused));
+  out.Add(snapshots, {{"what", "dropped"}}, static_cast<double>(view->snapshots.dropped));
+  out.Add(snapshots, {{"what", "without"}}, static_cast<double>(view->snapshots.without));
   out.Add(snapshots, {{"what", "sent"}}, static_cast<double>(view->snapshots.told));
   const MetricFamily& polled = Metric("fathom_replica_polled_workers");
   out.Add(polled, {{"role", "polls"}}, static_cast<double>(view->polls));

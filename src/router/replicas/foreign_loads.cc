@@ -74,6 +74,7 @@ void ForeignLoads::TakeNamed(Origin& origin, uint64_t number, const Gauges& gaug
   for (const RankGauge& gauge : gauges.ranks) {
     auto at = origin.words.find(gauge.rank);
     if (at == origin.words.end()) {
+      if (origin.words.size() >= kMostRanks && !late) ForgetIdle(origin, number);
       if (origin.words.size() >= kMostRanks) continue;
       if (late && IdleSince(origin, number, gauge.rank)) continue;
       at = origin.words.emplace(gauge.rank, Word{.gauge = {.rank = gauge.rank}}).first;
@@ -120,6 +121,18 @@ void ForeignLoads::Sweep(Origin& origin) {
     return true;
   });
   std::erase_if(origin.wholes, [&](const WholeRange& whole) { return settled(whole.number); });
+}
+
+// Makes room. Older messages could make these ranks busy again, so they do not count any more.
+void ForeignLoads::ForgetIdle(Origin& origin, uint64_t number) {
+  constexpr uint64_t kPause = 64;  // messages: it looks at every word
+  if (number - origin.floor < kPause) return;
+  origin.floor = number;
+  std::erase_if(origin.words, [&](const auto& entry) {
+    if (!entry.second.gauge.idle()) return false;
+    Drop(entry.first, entry.second);
+    return true;
+  });
 }
 
 void ForeignLoads::Forget(std::string_view origin) {

@@ -89,6 +89,7 @@ class ForeignLoads {
                         std::vector<RankLabel>& changed);
   static void KeepWhole(Origin& origin, uint64_t number, const Gauges::Range& range);
   void Sweep(Origin& origin);
+  void ForgetIdle(Origin& origin, uint64_t number);
   // The word is about to be erased.
   void Drop(const RankLabel& rank, const Word& word);
   void TellSum(const RankLabel& rank) const;

@@ -54,6 +54,23 @@ class ForeignLoadsTest : public testing::Test {
   }};
 };
 
+TEST_F(ForeignLoadsTest, IdleRanksMakeRoomForBusyOnes) {
+  std::vector<RankGauge> many;
+  for (uint64_t worker = 1; worker <= ForeignLoads::kMostRanks; ++worker) {
+    many.push_back(GaugeOf(worker, 1));
+  }
+  loads_.Take("a", 100, Some(many), kMidday);
+  for (RankGauge& gauge : many) gauge.requests = 0;
+  loads_.Take("a", 101, Some(many), kMidday);
+  EXPECT_EQ(loads_.RanksOf("a"), ForeignLoads::kMostRanks) << "an older message may still come";
+  const uint64_t further = ForeignLoads::kMostRanks + 1;
+  loads_.Take("a", 165, Some({GaugeOf(further, 3)}), kMidday);
+  EXPECT_EQ(Requests(further), 3u);
+  EXPECT_EQ(loads_.RanksOf("a"), 1u);
+  loads_.Take("a", 99, Some({GaugeOf(1, 9)}), kMidday);
+  EXPECT_EQ(Requests(1), 0u) << "it was overtaken";
+}
+
 TEST_F(ForeignLoadsTest, AddUpTheOrigins) {
   loads_.Take("a", 1, Some({GaugeOf(1, 2, 10), GaugeOf(2, 1)}), kMidday);
   loads_.Take("b", 9, Some({GaugeOf(1, 3, 0.5)}), kMidday);

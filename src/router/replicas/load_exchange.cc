@@ -219,14 +219,16 @@ void LoadExchange::TellWhole(TimePoint now) {
 }
 
 void LoadExchange::Tick(TimePoint now) {
-  if (LayoutChanged(now)) FollowLayout(now);
-  LookAtTouched(now);
-  LookAround(now);
-  if (voice_.peers().empty()) {
-    news_.ranks.clear();
-    return;  // whoever comes is told everything
+  // Each rank is looked at once in a tick: a message has no two gauges of one.
+  if (LayoutChanged(now)) {
+    FollowLayout(now);
+  } else {
+    LookAtTouched(now);
+    LookAround(now);
   }
-  Flush();
+  // Others may hear a router that hears none of them: they are told the whole, or they would keep
+  // its last word.
+  voice_.peers().empty() ? news_.ranks.clear() : Flush();
   if (now < whole_due_) return;
   TellWhole(now);
   const size_t ranges = std::max<size_t>((entries_.size() + kMostTold - 1) / kMostTold, 1);

@@ -112,6 +112,17 @@ TEST_F(LoadExchangeTest, KnowsItsOwnAlsoWhenItIsAlone) {
   EXPECT_EQ(a_.exchange.Own().queued, 0);
 }
 
+TEST_F(LoadExchangeTest, ARouterThatHearsNoneIsStillHeard) {
+  RankLoad::Stay stay;
+  a_.Load(1).Enter(stay, Kind::kAnnounced, 1000, 500, now_);
+  Run(10);
+  EXPECT_EQ(b_.exchange.Totals("a").requests, 1u);
+  ReplicaCircle::Deafen(a_.seat, b_.seat, now_);
+  a_.Load(1).Leave(stay, now_);
+  Run(250);
+  EXPECT_EQ(b_.exchange.Totals("a").requests, 0u) << "told with the whole";
+}
+
 TEST_F(LoadExchangeTest, SaysNothingWhileNothingChanges) {
   Run(10);
   const uint64_t before = a_.seat.messages;

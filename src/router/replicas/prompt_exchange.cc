@@ -116,7 +116,7 @@ void PromptExchange::Tick(TimePoint now) {
   Flush();
   if (now >= whole_due_) {
     whole_due_ = now + kWhole;
-    voice_.peers().empty() ? ForgetOwn(now) : TellWhole(now);
+    TellWhole(now);
   }
   if (now >= newcomer_due_) {
     newcomer_due_ = kNever;
@@ -162,7 +162,12 @@ void PromptExchange::Hear(Origin& origin, uint64_t number, const SentPrompt& tol
 void PromptExchange::EndUnnamed(Origin& origin, uint64_t number, const SentPromptsTold& told) {
   std::unordered_set<uint64_t> named;
   for (const SentPrompt& prompt : told.prompts) named.insert(prompt.id);
-  for (auto at = origin.prompts.begin(); at != origin.prompts.end();) {
+  // A full list has the newest, and says nothing of older ones.
+  uint64_t first = 0;
+  if (told.prompts.size() >= kMostNamed) {
+    first = std::ranges::min_element(told.prompts, {}, &SentPrompt::id)->id;
+  }
+  for (auto at = origin.prompts.lower_bound(first); at != origin.prompts.end();) {
     const auto next = std::next(at);
     if (at->second.number < number && !named.contains(at->first)) Drop(origin, at);
     at = next;

@@ -68,6 +68,21 @@ class PromptExchangeTest : public testing::Test {
   SentPrompts::Sending sending_;
 };
 
+TEST_F(PromptExchangeTest, AListThatIsFullEndsNoOlderPrompt) {
+  constexpr size_t kPrompts = PromptExchange::kMostNamed + 100;
+  std::deque<SentPrompts::Sending> all;
+  const std::vector<PromptMark> mark = MarksOf(64);
+  for (size_t i = 0; i < kPrompts; ++i) {
+    a_.prompts.Begin(all.emplace_back(), {1, static_cast<uint32_t>(i % 200)}, mark, now_);
+    if (i % 500 == 0) Run(1);
+  }
+  Run(10);
+  EXPECT_EQ(b_.exchange->believed(), kPrompts);
+  Run(1000);
+  EXPECT_EQ(b_.exchange->believed(), kPrompts) << "all wait for their first byte";
+  for (SentPrompts::Sending& sending : all) a_.prompts.End(sending, now_);
+}
+
 TEST_F(PromptExchangeTest, BelievesForAsLongAsTheOriginDoes) {
   a_.prompts.Begin(sending_, kHere, prompt_, now_);
   EXPECT_EQ(b_.Believed(prompt_, now_), 0u);

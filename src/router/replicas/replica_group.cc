@@ -54,14 +54,14 @@ void ReplicaGroup::Gone(const std::string& origin, TimePoint now) {
 
 void ReplicaGroup::Tick(TimePoint now) {
   gate_.Expire(now, options_.timeout);
-  const Duration pause = asked_ ? kPresenceSoon : kPresence;
+  const Duration pause = hurry_ ? kPresenceSoon : kPresence;
   if (!present_ || now - *present_ >= pause) TellPresence(now);
   for (ReplicaGuest* const guest : guests_) guest->Tick(now);
 }
 
 void ReplicaGroup::TellPresence(TimePoint now) {
   present_ = now;
-  asked_ = false;
+  hurry_ = false;
   ReplicaPresence presence = describe_();
   presence.interval_ms = static_cast<uint32_t>(kPresence / std::chrono::milliseconds(1));
   presence.hears = PresenceEcho::Hearings(peers_, now);
@@ -76,7 +76,7 @@ void ReplicaGroup::Goodbye() {
 
 void ReplicaGroup::Answer(const std::string& replica, ReplicaMessage::Content content) {
   // The asker believes us from this proof on, and has heard nothing of us before.
-  if (std::holds_alternative<Proof>(content)) asked_ = true;
+  if (std::holds_alternative<Proof>(content)) PresentSoon();
   TellOne(replica, std::move(content));
 }
 

@@ -62,6 +62,8 @@ class ReplicaGroup final : public ReplicaVoice {
 
   void Received(std::string_view bytes, TimePoint now);
   void Tick(TimePoint now);
+  // What is said of this replica has changed, and cannot wait for its second.
+  void PresentSoon() { hurry_ = true; }
   // The others forget this replica at once. From then on it is silent: an answer to a challenge
   // would bring it back. It still hears the others.
   void Goodbye();
@@ -98,7 +100,7 @@ class ReplicaGroup final : public ReplicaVoice {
   PresenceEcho echo_;
   ReplicaGroupCounts counts_;
   std::optional<TimePoint> present_;  // told for the last time
-  bool asked_ = false;                // another replica has asked who we are since then
+  bool hurry_ = false;                // for the next one
   bool silent_ = false;               // after Goodbye()
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <concepts>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "codec/msgpack.h"
@@ -14,7 +16,8 @@ constexpr std::string_view kMagic = "fathom";
 
 // --- the fields of each record, in the order in which they are written
 //
-// Fields are only ever appended: a reader passes over what it does not know.
+// Fields are only ever appended: a reader passes over what it does not know. One that a later
+// version appends is a std::optional, which older versions leave out.
 
 template <class T, class U>
 concept Of = std::same_as<std::remove_const_t<T>, U>;
@@ -29,7 +32,7 @@ void Describe(auto& a, Of<RankLabel> auto& r) { a(r.worker, r.dp_rank); }
 void Describe(auto& a, Of<PromptMark> auto& m) { a(m.key, m.tokens); }
 void Describe(auto& a, Of<ReplicaHearing> auto& h) { a(h.id, h.incarnation, h.number, h.ago_ms); }
 void Describe(auto& a, Of<ReplicaPresence> auto& p) {
-  a(p.interval_ms, p.url, p.models, p.informed, p.version, p.workers, p.hears);
+  a(p.interval_ms, p.url, p.models, p.informed, p.version, p.workers, p.hears, p.worker_set);
 }
 void Describe(auto& a, Of<RankGauge> auto& g) {
   a(g.rank, g.queued, g.oldest, g.busy_ms, g.context, g.requests, g.waiting);
@@ -89,6 +92,20 @@ class RecordWriter {
   MsgpackWriter& out_;
 };
 
+template <class T>
+constexpr bool kMayBeAbsent = false;
+template <class T>
+constexpr bool kMayBeAbsent<std::optional<T>> = true;
+
+// Without the fields at the end that may be absent.
+template <class... Fields>
+consteval uint32_t FewestFields() {
+  uint32_t fields = 0;
+  uint32_t fewest = 0;
+  ((++fields, fewest = kMayBeAbsent<std::remove_cvref_t<Fields>> ? fewest : fields), ...);
+  return fewest;
+}
+
 class RecordReader {
  public:
   explicit RecordReader(MsgpackReader& in) : in_(in) {}
@@ -98,8 +115,9 @@ class RecordReader {
   template <class... Fields>
   void operator()(Fields&&... fields) {
     const auto count = in_.TakeArray();
-    if (!count || *count < sizeof...(Fields)) return Refuse();
-    (Get(fields), ...);
+    if (!count || *count < FewestFields<Fields...>()) return Refuse();
+    uint32_t field = 0;
+    ((field++ < *count ? Get(fields) : void()), ...);
     for (uint32_t i = sizeof...(Fields); i < *count && good(); ++i) in_.Skip();
   }
 

@@ -48,6 +48,7 @@ struct ReplicaPresence {
   std::string version;              // of the program
   uint32_t workers = 0;             // that it can route to
   std::vector<ReplicaHearing> hears;
+  std::optional<uint64_t> worker_set;  // the same if, and only if, these are the same workers
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
 

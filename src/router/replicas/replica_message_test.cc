@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -119,19 +121,37 @@ TEST(ReplicaMessage, RefusesAnotherMajorVersion) {
   }
 }
 
+// A presence with this interval and `fields` of its fields.
+std::string PresenceWith(const std::function<void(MsgpackWriter&)>& interval, uint32_t fields = 7) {
+  MsgpackWriter out = HeadOf(1, 0, kPresenceKind);
+  out.Array(fields);
+  interval(out);
+  out.String("").Array(0).Bool(true);
+  if (fields > 4) out.String("1.0").Unsigned(3).Array(0);
+  if (fields > 7) out.Unsigned(77);
+  return out.Take();
+}
+
 TEST(ReplicaMessage, RefusesFieldsThatAreMissingOrOfAnotherType) {
-  MsgpackWriter few = HeadOf(1, 0, kPresenceKind);
-  few.Array(3).Unsigned(1000).String("").Array(0);
-  EXPECT_FALSE(DecodeReplicaMessage(few.text()).has_value());
-  MsgpackWriter other = HeadOf(1, 0, kPresenceKind);
-  other.Array(4).String("1000").String("").Array(0).Bool(true);
-  EXPECT_FALSE(DecodeReplicaMessage(other.text()).has_value());
-  MsgpackWriter wide = HeadOf(1, 0, kPresenceKind);
-  wide.Array(4).Unsigned(uint64_t{1} << 32).String("").Array(0).Bool(true);
-  EXPECT_FALSE(DecodeReplicaMessage(wide.text()).has_value());
-  MsgpackWriter negative = HeadOf(1, 0, kPresenceKind);
-  negative.Array(4).Signed(-1).String("").Array(0).Bool(true);
-  EXPECT_FALSE(DecodeReplicaMessage(negative.text()).has_value());
+  const auto second = [](MsgpackWriter& out) { out.Unsigned(1000); };
+  EXPECT_TRUE(DecodeReplicaMessage(PresenceWith(second)).has_value());
+  EXPECT_FALSE(DecodeReplicaMessage(PresenceWith(second, 4)).has_value());
+  const auto text = [](MsgpackWriter& out) { out.String("1000"); };
+  EXPECT_FALSE(DecodeReplicaMessage(PresenceWith(text)).has_value());
+  const auto wide = [](MsgpackWriter& out) { out.Unsigned(uint64_t{1} << 32); };
+  EXPECT_FALSE(DecodeReplicaMessage(PresenceWith(wide)).has_value());
+  const auto negative = [](MsgpackWriter& out) { out.Signed(-1); };
+  EXPECT_FALSE(DecodeReplicaMessage(PresenceWith(negative)).has_value());
+}
+
+TEST(ReplicaMessage, WhatALaterVersionAppendsMayBeAbsent) {
+  const auto second = [](MsgpackWriter& out) { out.Unsigned(1000); };
+  const auto read = [&](uint32_t fields) {
+    return std::get<ReplicaPresence>(DecodeReplicaMessage(PresenceWith(second, fields))->content);
+  };
+  EXPECT_EQ(read(7).worker_set, std::nullopt);
+  EXPECT_EQ(read(8).worker_set, 77u);
+  EXPECT_EQ(read(8).workers, 3u);
 }
 
 TEST(ReplicaMessage, RefusesAmountsThatWouldSpoilASum) {

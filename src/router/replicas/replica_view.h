@@ -40,7 +40,8 @@ struct ReplicaView {
   struct Snapshots {      // ranks
     uint64_t asked = 0;
     uint64_t taken = 0;
-    uint64_t refused = 0;
+    uint64_t dropped = 0;  // they did not fit what the engine said then
+    uint64_t without = 0;  // no other replica had one
     uint64_t told = 0;
   } snapshots;
   uint64_t polls = 0;    // workers that this replica polls for all

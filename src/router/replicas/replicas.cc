@@ -100,6 +100,11 @@ void Replicas::Start() {
   thread_ = std::thread([this] { loop_.Run(); });
 }
 
+void Replicas::Drain() {
+  draining_.store(true, std::memory_order_relaxed);
+  loop_.Post([this] { group_->PresentSoon(); });
+}
+
 void Replicas::Stop() {
   if (!thread_.joinable()) return;
   std::promise<void> left;
@@ -136,11 +141,14 @@ Task<void> Replicas::Run() {
 
 ReplicaPresence Replicas::Describe() const {
   ReplicaPresence presence;
-  presence.url = options_.url;
+  // What was forwarded now would be refused.
+  if (!draining_.load(std::memory_order_relaxed)) presence.url = options_.url;
   presence.models = options_.models;
   presence.informed = index_ != nullptr && index_->informed();
   presence.version = kVersion;
-  presence.workers = static_cast<uint32_t>(world_.fleet.Current()->routable());
+  const auto fleet = world_.fleet.Current();
+  presence.workers = static_cast<uint32_t>(fleet->routable());
+  presence.worker_set = fleet->RoutableSet();
   return presence;
 }
 
@@ -180,8 +188,10 @@ void Replicas::ShowView(TimePoint now) {
                           .round_trip = peer.round_trip});
   }
   if (polls_ != nullptr) {
-    view->polls = polls_->counts().polling;
-    view->follows = polls_->counts().followed;
+    const PollExchange::Counts polls = polls_->counts();
+    view->polls = polls.polling;
+    view->follows = polls.followed;
+    WatchPlainPolls(polls);
   }
   view->informed = index_ == nullptr || index_->informed();
   if (index_ != nullptr) {
@@ -191,13 +201,26 @@ void Replicas::ShowView(TimePoint now) {
     const SnapshotCounts& taken = world_.intake->snapshot_counts();
     view->snapshots = {.asked = read(index_->counts().asked),
                        .taken = read(taken.adopted),
-                       .refused = read(taken.dropped) + read(index_->counts().without),
+                       .dropped = read(taken.dropped),
+                       .without = read(index_->counts().without),
                        .told = read(index_->counts().served)};
   }
   board_.Publish(std::move(view));
 }
 
-// Two with the same id overwrite each other's word.
+// Events that an engine streams are as readable on its own network; what is told by NATS is
+// readable wherever its clients are.
+void Replicas::WatchPlainPolls(const PollExchange::Counts& polls) {
+  const auto* const nats = std::get_if<NatsReplicas>(&options_.spec);
+  if (said_plain_ || nats == nullptr || nats->tls || polls.told == 0) return;
+  said_plain_ = true;
+  log_.Warn(
+      "Polled KV events contain the token ids of prompts and pass through NATS without encryption: "
+      "use tls:// in --replicas",
+      {{"group", options_.group}, {"docs", log_.docs().To("replicas.md")}});
+}
+
+// The first keeps the id; what the second one has placed is seen by no other replica.
 void Replicas::WatchIds() {
   if (group_->conflicts() == conflicts_) return;
   if (conflicts_ == 0) {

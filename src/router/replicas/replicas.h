@@ -79,6 +79,8 @@ class Replicas {
   Replicas& operator=(const Replicas&) = delete;
 
   void Start();
+  // From now on the others forward no requests here. From any thread, before Stop().
+  void Drain();
   // Says goodbye, so that the others forget this replica at once.
   void Stop();
 
@@ -93,6 +95,7 @@ class Replicas {
   ReplicaPresence Describe() const;
   void ShowView(TimePoint now);
   ReplicaView::Row OwnRow(TimePoint now) const;
+  void WatchPlainPolls(const PollExchange::Counts& polls);
   void WatchIds();
 
   const ReplicasOptions options_;
@@ -111,7 +114,9 @@ class Replicas {
   ReplicaBoard board_;
   bool up_ = false;  // at the last view
   TimePoint since_{};
-  uint64_t conflicts_ = 0;  // that were reported
+  uint64_t conflicts_ = 0;   // that were reported
+  bool said_plain_ = false;  // that polled events can be read
+  std::atomic<bool> draining_ = false;
   bool stopping_ = false;
   std::promise<void> ended_;  // Run()
   std::thread thread_;

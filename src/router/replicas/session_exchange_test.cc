@@ -23,7 +23,7 @@ struct BoundReplica {
       : seat(circle.Add(id)), exchange(sessions, pins, seat) {
     seat.Invite(exchange);
   }
-  SessionAffinity sessions{minutes(8)};
+  SessionAffinity sessions{minutes(8), 7};
   ResponsePins pins{7};
   ReplicaCircle::Seat& seat;
   SessionExchange exchange;
@@ -186,7 +186,7 @@ TEST(SessionExchangeProperty, BindingsConverge) {
     TimePoint now = kSessionBegin;
     std::vector<std::unique_ptr<SessionAffinity>> replicas;
     for (int i = 0; i < 4; ++i) {
-      replicas.push_back(std::make_unique<SessionAffinity>(minutes(10)));
+      replicas.push_back(std::make_unique<SessionAffinity>(minutes(10), 7));
       replicas.back()->Listen();
     }
     struct Late {

@@ -212,6 +212,12 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
     for (const std::string& place : wanted) {
       if (links_.size() < kMostLinks && !links_.contains(place)) Add(place);
     }
+    const bool cut = wanted.size() > kMostLinks;
+    if (cut && !std::exchange(said_cut_, true)) {
+      log_.Warn("More addresses of replicas are known than this router connects to",
+                {{"addresses", wanted.size()}, {"most", kMostLinks}});
+    }
+    said_cut_ = cut;
   }
 
   using Links = std::map<std::string, std::unique_ptr<Link>>;
@@ -255,8 +261,19 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
     if (!answer) return Failed(name, answer.error().what);
     std::set<std::string> addresses;
     for (const Address& address : answer->addresses) addresses.insert(address.ToString());
-    if (!answer->complete) addresses.insert(name.addresses.begin(), name.addresses.end());
+    if (!answer->complete) KeepFamilyThatFailed(name.addresses, addresses);
     Found(name, std::move(addresses));
+  }
+
+  // Of the family that was answered, the answer is all there is.
+  static void KeepFamilyThatFailed(const std::set<std::string>& known,
+                                   std::set<std::string>& addresses) {
+    const auto is_v6 = [](const std::string& address) { return address.starts_with('['); };
+    const bool has_v6 = std::ranges::any_of(addresses, is_v6);
+    const bool has_v4 = !std::ranges::all_of(addresses, is_v6);
+    for (const std::string& address : known) {
+      if (is_v6(address) ? !has_v6 : !has_v4) addresses.insert(address);
+    }
   }
 
   void FollowService(Name& name) {
@@ -331,6 +348,7 @@ class ZmtpMesh::Core : public std::enable_shared_from_this<Core> {
   uint64_t received_bytes_ = 0;
   uint64_t gone_dropped_ = 0;  // of links that were removed
   uint64_t gone_sent_bytes_ = 0;
+  bool said_cut_ = false;  // there are more addresses than links
   bool stopped_ = false;
 };
 

@@ -9,6 +9,9 @@ namespace {
 // As many ranks of the least possible cost are enough, if so many tries find them.
 constexpr size_t kEnoughTies = 4;
 constexpr uint32_t kTries = 16;
+// For a rank that is as good as equal to the best one: those that are looked at, and passed over.
+constexpr uint32_t kScatterLooks = 128;
+constexpr uint32_t kScatterTurns = 4096;
 
 }  // namespace
 
@@ -27,6 +30,7 @@ bool CandidateSearch::Run(const Question& question) {
   VisitPromising(question);
   BreakTies(question);
   if (!FindRoom(question)) return false;
+  Scatter(question);
   Finish(question);
   return true;
 }
@@ -38,8 +42,14 @@ double CandidateSearch::CostOf(const Question& question, const RankView& view) {
 void CandidateSearch::PriceListed(const Question& question) {
   listed_best_ = listed_second_ = INFINITY;
   for (const RankView& rank : question.decision.ranks) {
-    const double cost = CostOf(question, rank);
+    const Price price = PriceOf(question.decision.prompt, rank, question.decision.weights);
+    const double cost = price.cost;
+    const uint32_t turn = shuffle_.TurnOf(rank.position);
     listed_second_ = std::min(listed_second_, std::max(cost, listed_best_));
+    if (cost < listed_best_ || (cost == listed_best_ && turn < listed_turn_)) {
+      listed_turn_ = turn;
+      listed_reused_ = price.reused;
+    }
     listed_best_ = std::min(listed_best_, cost);
   }
 }
@@ -172,9 +182,49 @@ bool CandidateSearch::FindRoom(const Question& question) {
   return any_free_;
 }
 
+// Whether the best rank reuses nothing, as those that are not listed.
+bool CandidateSearch::UnlistedMayTie() const {
+  if (finalists_.empty()) return false;
+  const Finalist& mine = finalists_[0];
+  const bool listed_is_best =
+      listed_best_ < mine.cost || (listed_best_ == mine.cost && listed_turn_ < mine.turn);
+  return !listed_is_best || listed_reused_ == 0;
+}
+
+// The finalists are the same for all replicas, which have not heard yet what each other chooses
+// now: a burst would meet on these few. So the first rank by the shuffled order that is as good as
+// equal joins them, and is what Decide() then takes.
+void CandidateSearch::Scatter(const Question& question) {
+  scattered_.reset();
+  if (!question.decision.several || !UnlistedMayTie()) return;
+  const Roster& roster = question.roster;
+  const double most = best() + TieOf(question.decision);
+  uint32_t looks = kScatterLooks;
+  const uint32_t turns = std::min(shuffle_.turns(), kScatterTurns);
+  for (uint32_t turn = 0; turn < turns; ++turn) {
+    const uint32_t position = shuffle_.PositionAt(turn);
+    if (position >= roster.size() || roster.IsExcluded(position)) continue;
+    const uint32_t slot = roster.SlotOf(position);
+    if (slot != Roster::kNone && slot != Roster::kSeen) continue;  // it is listed
+    const double floor = floors_[roster.PartOf(position)];
+    if (floor != INFINITY && floor > most) continue;
+    const auto is_here = [&](const Finalist& finalist) {
+      return views_[finalist.view].position == position;
+    };
+    const bool finalist = std::ranges::any_of(finalists_, is_here);
+    const RankView view = question.views.Look(position);
+    if (CostOf(question, view) <= most && question.views.RoomOf(view) != Room::kFull) {
+      if (!finalist) scattered_ = view;
+      return;
+    }
+    if (--looks == 0) return;
+  }
+}
+
 void CandidateSearch::Finish(const Question& question) {
   Decision& decision = question.decision;
   for (const Finalist& finalist : finalists_) decision.ranks.push_back(views_[finalist.view]);
+  if (scattered_) decision.ranks.push_back(*scattered_);
   const size_t looked_at = decision.ranks.size() + decision.full.size();
   decision.others.count =
       question.roster.present() - std::min<size_t>(question.roster.present(), looked_at);

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "router/routing/decision.h"
@@ -63,6 +64,8 @@ class CandidateSearch {
   void Probe(const Question& question);
   void VisitPromising(const Question& question);
   void BreakTies(const Question& question);
+  void Scatter(const Question& question);
+  bool UnlistedMayTie() const;
   bool FindRoom(const Question& question);
   void Finish(const Question& question);
   double best() const;
@@ -71,7 +74,10 @@ class CandidateSearch {
   std::vector<double> floors_;       // of each part; of visited ones: infinity
   std::vector<Finalist> finalists_;  // sorted
   std::array<RankView, kBestListed> views_;
+  std::optional<RankView> scattered_;
   double listed_best_ = 0;
+  uint32_t listed_turn_ = 0;  // of that rank
+  double listed_reused_ = 0;  // tokens, of that rank
   double listed_second_ = 0;
   double lowest_other_ = 0;
   bool any_free_ = false;

@@ -23,7 +23,8 @@ constexpr uint32_t kSearchBlock = 16;
 // A fleet of one model whose ranks differ in everything that a price depends on.
 class ManyRanks {
  public:
-  ManyRanks(uint64_t seed, size_t ranks) : random_(seed) {
+  ManyRanks(uint64_t seed, size_t ranks, bool several)
+      : random_(seed), world_{SteeringOptions{.several = several}, 1} {
     for (uint64_t i = 0; i < ranks; ++i) Add(i);
     std::vector<Place> places;
     for (const auto& worker : workers_) places.push_back({worker.get(), &worker->ranks.only()});
@@ -64,7 +65,8 @@ class ManyRanks {
     ASSERT_EQ(found.hint, expected.hint);
     ASSERT_EQ(found.hint_decided, expected.hint_decided);
     by_hint_ += found.hint_decided ? 1 : 0;
-    ASSERT_LE(found.ranks.size(), kBestListed + kHolders + (found.hint ? 1 : 0));
+    ASSERT_LE(found.ranks.size(),
+              kBestListed + kHolders + (found.hint ? 1 : 0) + (found.several ? 1 : 0));
     if (found.full.empty()) {
       ASSERT_EQ(found.ranks.size() + found.others.count, sparse_.present());
     }
@@ -201,7 +203,7 @@ class ManyRanks {
   std::vector<size_t> holders_;
   std::deque<Request> requests_;
   std::vector<TokenId> tokens_;
-  SteeringWorld world_{SteeringOptions{}, 1};
+  SteeringWorld world_;
   Steering by_blocks_{world_, DepthsOf(&index_), 1};
   Steering by_ranks_{world_, DepthsOf(&index_), 1};
   Roster sparse_;
@@ -215,7 +217,9 @@ TEST(CandidateSearchProperty, ChoosesWhatALookAtEveryRankChooses) {
   size_t decisions = 0;
   size_t by_hint = 0;
   for (int fleet = 0; fleet < 12; ++fleet) {
-    ManyRanks ranks(random.Next(), kAllListed + 1 + random.Below(400));
+    // With replicas one search among so many is cut off, if hardly any rank is as good as equal.
+    const bool several = fleet % 2 == 1;
+    ManyRanks ranks(random.Next(), kAllListed + 1 + random.Below(several ? 90 : 400), several);
     for (int step = 0; step < 150; ++step) {
       ranks.Change();
       ASSERT_NO_FATAL_FAILURE(ranks.Compare()) << fleet << " " << step;
@@ -230,7 +234,8 @@ TEST(CandidateSearchProperty, ChoosesWhatALookAtEveryRankChooses) {
 // A fleet of one model without requests.
 class IdleFleet {
  public:
-  explicit IdleFleet(size_t ranks) {
+  explicit IdleFleet(size_t ranks, bool several = false)
+      : world_{SteeringOptions{.several = several}, 1} {
     for (size_t i = 0; i < ranks; ++i) {
       workers_.push_back(*fleet_.Add({.url = "http://w:" + std::to_string(i)}));
       Fleet::ModelReport report;
@@ -253,7 +258,7 @@ class IdleFleet {
   std::vector<std::shared_ptr<Worker>> workers_;
   std::vector<Place> places_;
   Roster roster_;
-  SteeringWorld world_{SteeringOptions{}, 1};
+  SteeringWorld world_;
   Steering steering_{world_, DepthsOf(nullptr), 1};
 };
 
@@ -298,6 +303,22 @@ TEST(CandidateSearch, SpreadsOverAllRanksOfAnIdleFleet) {
   for (int i = 0; i < 100 * static_cast<int>(kRanks); ++i) ++times[fleet.Decide().place.rank];
   EXPECT_EQ(times.size(), kRanks);
   for (const auto& [rank, count] : times) EXPECT_NEAR(count, 100, 60);
+}
+
+// Every rank has one request, each with a little more context than the one before.
+TEST(CandidateSearch, ReplicasSpreadOverRanksThatAreAsGoodAsEqual) {
+  constexpr size_t kRanks = 1000;
+  IdleFleet fleet(kRanks, true);
+  std::deque<RankLoad::Stay> stays;
+  for (size_t i = 0; i < kRanks; ++i) {
+    RankLoad& load = fleet.places()[i].rank->load;
+    load.Enter(stays.emplace_back(), RankLoad::Kind::kAnnounced, 100, 1000 + i, TimePoint{});
+    load.FirstByte(stays.back(), TimePoint{});
+  }
+  std::map<Rank*, int> times;
+  for (int i = 0; i < 2000; ++i) ++times[fleet.Decide().place.rank];
+  EXPECT_GT(times.size(), 100u) << "not on the best few, which are the same for all replicas";
+  for (size_t i = 0; i < kRanks; ++i) fleet.places()[i].rank->load.Leave(stays[i], TimePoint{});
 }
 
 TEST(CandidateSearch, ListsTheBestFewAndCountsTheOthers) {

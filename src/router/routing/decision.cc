@@ -59,15 +59,13 @@ size_t Drawn(const Decision& decision) {
   return first;
 }
 
-// Costs are as good as equal if they differ by less than this share of the prompt's whole prefill:
-// a rank with one more request in prefill is never as good, one with a few more in decode may be.
+// A share of the prompt's whole prefill: a rank with one more request in prefill is never as good,
+// one with a few more in decode may be.
 constexpr double kTie = 1.0 / 32;
 
 // Neither a hint nor chance ever beats a cache: the rank must save as much.
 bool IsTie(const Decision& decision, const Price& price, const Price& best) {
-  const double whole =
-      decision.weights.prefill_scale * PrefillWork(static_cast<double>(decision.prompt.tokens), 0);
-  return price.reused >= best.reused && price.cost - best.cost <= kTie * whole;
+  return price.reused >= best.reused && price.cost - best.cost <= TieOf(decision);
 }
 
 // Replicas that have not heard of each other's last choice would all choose the same rank.
@@ -138,6 +136,11 @@ void KeepOnly(Decision& decision, const std::vector<bool>& keep) {
 }
 
 }  // namespace
+
+double TieOf(const Decision& decision) {
+  const double tokens = static_cast<double>(decision.prompt.tokens);
+  return kTie * decision.weights.prefill_scale * PrefillWork(tokens, 0);
+}
 
 void Decide(Decision& decision) {
   decision.prices.clear();

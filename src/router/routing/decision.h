@@ -90,6 +90,10 @@ struct Decision {
 // least one rank.
 void Decide(Decision& decision);
 
+// Costs that differ by no more are as good as equal: less than a rank with one more request in
+// prefill costs. A hint decides among such ranks, and chance if replicas choose at the same time.
+double TieOf(const Decision& decision);
+
 // Up to this many candidates are listed, whatever they hold.
 constexpr size_t kAllListed = 32;
 // Of more, the best by cost, and at most so many that hold a part of the prompt, the deepest.

@@ -8,8 +8,8 @@ namespace fathom {
 
 // Sessions are identified by a 64-bit hash of their name: a collision only makes two sessions share
 // a worker.
-uint64_t SessionAffinity::KeyOf(std::string_view session) {
-  return XXH3_64bits(session.data(), session.size());
+uint64_t SessionAffinity::KeyOf(std::string_view session) const {
+  return XXH3_64bits_withSeed(session.data(), session.size(), secret_);
 }
 
 std::optional<WorkerId> SessionAffinity::Find(std::string_view session, TimePoint now) {

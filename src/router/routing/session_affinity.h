@@ -29,7 +29,9 @@ class SessionAffinity {
   // Clocks beyond this are not believed: nobody gets that far by counting.
   static constexpr uint64_t kMostAhead = uint64_t{1} << 40;  // of a clock before ours
 
-  explicit SessionAffinity(Duration ttl) : bindings_(ttl, kMaxSessions) {}
+  // `secret` is random, and the same for all replicas: other replicas hear the keys of sessions,
+  // and nothing else of them.
+  SessionAffinity(Duration ttl, uint64_t secret) : secret_(secret), bindings_(ttl, kMaxSessions) {}
 
   bool enabled() const { return bindings_.ttl() > Duration::zero(); }
   std::optional<WorkerId> Find(std::string_view session, TimePoint now);
@@ -62,8 +64,9 @@ class SessionAffinity {
   void Continue(Walk& walk, std::vector<Told>& into, size_t most) const;
 
  private:
-  static uint64_t KeyOf(std::string_view session);
+  uint64_t KeyOf(std::string_view session) const;
 
+  const uint64_t secret_;
   Bindings bindings_;
   std::atomic<uint64_t> clock_{0};  // the highest one; relaxed, pairs with nothing
   NewsQueue<Told> news_;

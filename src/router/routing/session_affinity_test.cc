@@ -16,7 +16,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 TEST(SessionAffinity, RemembersTheLastWorkerOfASession) {
-  SessionAffinity affinity(minutes(10));
+  SessionAffinity affinity(minutes(10), 5);
   EXPECT_EQ(affinity.Find("s", kTestBegin), std::nullopt);
   affinity.Remember("s", WorkerId(1), kTestBegin);
   affinity.Remember("other", WorkerId(2), kTestBegin);
@@ -28,7 +28,7 @@ TEST(SessionAffinity, RemembersTheLastWorkerOfASession) {
 }
 
 TEST(SessionAffinity, ForgetsASessionThatHasBeenSilentForTheTtl) {
-  SessionAffinity affinity(seconds(10));
+  SessionAffinity affinity(seconds(10), 5);
   affinity.Remember("s", WorkerId(1), kTestBegin);
   EXPECT_TRUE(affinity.Find("s", kTestBegin + seconds(10) - Duration(1)));
   affinity.Remember("s", WorkerId(1), kTestBegin + seconds(9));
@@ -38,15 +38,15 @@ TEST(SessionAffinity, ForgetsASessionThatHasBeenSilentForTheTtl) {
 }
 
 TEST(SessionAffinity, IsOffWithoutATtl) {
-  SessionAffinity affinity(Duration::zero());
+  SessionAffinity affinity(Duration::zero(), 5);
   EXPECT_FALSE(affinity.enabled());
   affinity.Remember("s", WorkerId(1), kTestBegin);
   EXPECT_FALSE(affinity.Find("s", kTestBegin));
-  EXPECT_TRUE(SessionAffinity(seconds(1)).enabled());
+  EXPECT_TRUE(SessionAffinity(seconds(1), 5).enabled());
 }
 
 TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
-  SessionAffinity affinity(std::chrono::hours(100));
+  SessionAffinity affinity(std::chrono::hours(100), 5);
   // Sessions that all fall into one of the sixteen shards, so that not all of them must be filled.
   const size_t most = SessionAffinity::kMaxSessions / 16;
   const size_t total = most + most / 4;
@@ -74,7 +74,7 @@ TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
 }
 
 TEST(SessionAffinity, LetsGoOfExpiredSessionsAsNewOnesCome) {
-  SessionAffinity affinity(seconds(1));
+  SessionAffinity affinity(seconds(1), 5);
   for (int i = 0; i < 1000; ++i)
     affinity.Remember("a" + std::to_string(i), WorkerId(1), kTestBegin);
   EXPECT_EQ(affinity.size(), 1000u);
@@ -85,7 +85,7 @@ TEST(SessionAffinity, LetsGoOfExpiredSessionsAsNewOnesCome) {
 }
 
 TEST(SessionAffinity, CanBeUsedByManyThreads) {
-  SessionAffinity affinity(minutes(1));
+  SessionAffinity affinity(minutes(1), 5);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

@@ -295,6 +295,7 @@ Result<void> Frontend::OpenReplicas() {
 void Frontend::ShowPeers(const ReplicaPeers& peers) {
   std::vector<PeerReplica> told;
   for (const auto& [id, peer] : peers) {
+    if (peer.presence_number == 0) continue;  // it has not said yet what it serves
     told.push_back({.id = id, .url = peer.presence.url, .models = peer.presence.models});
   }
   if (told == told_peers_) return;
@@ -430,6 +431,7 @@ void Frontend::ReloadCertificate(std::string_view prefix, HttpServer& server) {
 bool Frontend::Drain(Duration patience) {
   context_->draining.store(true, std::memory_order_relaxed);
   server_->Drain();
+  if (replicas_) replicas_->Drain();
   if (intake_) intake_->StopPolling();
   const TimePoint until = std::chrono::steady_clock::now() + patience;
   const auto busy = [this] {

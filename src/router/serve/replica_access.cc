@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 #include "base/file.h"
@@ -18,10 +19,11 @@ namespace {
 constexpr size_t kShortestKey = 16;
 constexpr size_t kLongestKey = 4096;
 
-constexpr std::string_view kOthers[] = {"replica-listen",   "replica-url",    "replica-id",
-                                        "replica-key-file", "nats-user",      "nats-password-file",
-                                        "nats-token-file",  "nats-nkey-file", "nats-creds-file",
-                                        "nats-ca-file",     "nats-cert-file", "nats-key-file"};
+constexpr std::string_view kOfGroups[] = {"replica-listen", "replica-url", "replica-id",
+                                          "replica-key-file", "replica-ca-file"};
+constexpr std::string_view kOfNats[] = {"nats-user",      "nats-password-file", "nats-token-file",
+                                        "nats-nkey-file", "nats-creds-file",    "nats-ca-file",
+                                        "nats-cert-file", "nats-key-file"};
 constexpr std::string_view kNatsAccounts[] = {"nats-user", "nats-token-file", "nats-nkey-file",
                                               "nats-creds-file"};
 
@@ -134,12 +136,20 @@ Result<void> CheckUrl(const std::string& url) {
   return {};
 }
 
-Result<void> CheckUnused(const Settings& settings) {
-  for (const std::string_view option : kOthers) {
+Result<void> CheckUnset(const Settings& settings, std::span<const std::string_view> options,
+                        std::string_view wanted) {
+  for (const std::string_view option : options) {
     if (settings.Text(option).empty()) continue;
-    return Fail(Blame::kCaller, "--{} has no effect without --replicas", option);
+    return Fail(Blame::kCaller, "--{} has no effect without {}", option, wanted);
   }
   return {};
+}
+
+Result<void> CheckUnused(const Settings& settings) {
+  TRY_VOID(CheckUnset(settings, kOfGroups, "--replicas"));
+  TRY_VOID(CheckUnset(settings, kOfNats, "--replicas"));
+  if (!settings.Flag("replica-open")) return {};
+  return Fail(Blame::kCaller, "--replica-open has no effect without --replicas");
 }
 
 }  // namespace
@@ -165,7 +175,18 @@ Result<void> CheckReplicas(const Settings& settings) {
                 "--replica-key-file, or allow everybody who reaches them to steer requests with "
                 "--replica-open");
   }
-  if (const auto* const nats = std::get_if<NatsReplicas>(&spec)) return CheckNats(settings, *nats);
+  // Requests are forwarded with their prompts and keys: only to those that have the group's key.
+  if (open && !settings.Text("replica-url").empty()) {
+    return Fail(Blame::kCaller,
+                "--replica-url needs --replica-key-file: requests are not forwarded in a group "
+                "without a key");
+  }
+  if (const auto* const nats = std::get_if<NatsReplicas>(&spec)) {
+    constexpr std::string_view kOfMesh[] = {"replica-listen"};
+    TRY_VOID(CheckUnset(settings, kOfMesh, "zmq:// in --replicas"));
+    return CheckNats(settings, *nats);
+  }
+  TRY_VOID(CheckUnset(settings, kOfNats, "nats:// or tls:// in --replicas"));
   if (settings.Text("replica-listen").empty()) {
     return Fail(
         Blame::kCaller,
