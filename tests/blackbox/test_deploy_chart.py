@@ -14,10 +14,11 @@ import yaml
 
 pytest.register_assert_rewrite("chart.deployed_fleet")
 
-from chart.deployed_fleet import DeployedFleet
+from chart.deployed_fleet import DeployedFleet, selects
 from chart.go_template import TemplateError
 from chart.helm_chart import HelmChart
 from conftest import ROOT, run_fathom
+from docs_pages import blocks, simple_commands
 
 FOLDER = ROOT / "deploy/helm/fathom"
 CHART = HelmChart(FOLDER, {"secrets": {"adminKey": "admin"}})
@@ -59,6 +60,9 @@ SETS["only a router, everything, keys and TLS"] = [EVERYTHING, ALONE, TLS]
 SETS["open admin routes"] = [OPEN]
 SETS["links to the pages"] = [{"prometheusRule": {"enabled": True, "docsUrl": "https://docs.example.com/fathom/"}}]
 SETS["vllm, by DNS"] = [{"discovery": "dns"}]
+SHARED = {"secrets": {"adminKey": "fathom", "replicaKey": "fathom-replicas"}}
+SETS["vllm, everything, a group"] = [EVERYTHING, SHARED]
+SETS["vllm, everything, a group through NATS"] = [EVERYTHING, SHARED, {"replicaGroup": {"nats": "nats://nats.nats.svc"}}]
 SETS["vllm, further flags"] = [{"engine": {"extraArgs": ["--max-model-len=8192"]}}]
 
 
@@ -167,6 +171,11 @@ def test_the_version_is_the_one_of_the_program():
     ({"extraEnv": ["GPU_3_KEY=s3cret"]}, "GPU_3_KEY"),
     ({"extraVolumes": {"name": "tls"}}, "array"),
     ({"prometheusRule": {"docsUrl": "docs"}}, "docsUrl|docs"),
+    ({"replicaGroup": {"name": "a group"}}, "a group"),
+    ({"replicaGroup": {"name": "a" * 64}}, "aaa"),
+    ({"replicaGroup": {"peers": ["b-peers.llm.svc:5600"]}}, "b-peers"),
+    ({"replicaGroup": {"peers": ["dns+zmq://b-peers.llm.svc"]}}, "b-peers"),
+    ({"networkPolicy": {"routers": [{"namespace": "other"}]}}, "namespace"),
 ])
 def test_the_schema_refuses_what_is_wrong(values, said):
     with pytest.raises(jsonschema.ValidationError, match=said):
@@ -181,6 +190,10 @@ def test_the_schema_refuses_what_is_wrong(values, said):
     ({"engine": {"kind": "none"}}, "nothing to route to"),
     ({"secrets": {"adminKey": ""}}, "any pod could add and remove workers"),
     ({"model": {"claim": ""}}, "model.claim"),
+    ({"replicaGroup": {"name": "llm", "nats": "nats://nats:4222"}}, "only with a key"),
+    ({**SHARED, "replicaGroup": {"peers": ["dns+zmq://b-peers.llm.svc:5600"]}}, "need one name"),
+    ({**SHARED, "replicaGroup": {"name": "llm"}}, "would not be found"),
+    ({**SHARED, "replicaGroup": {"name": "llm", "peers": ["zmq://b:5600"], "nats": "nats://nats:4222"}}, "through NATS"),
 ])
 def test_the_chart_refuses_what_would_fail_silently(values, said):
     with pytest.raises(TemplateError, match=said):
@@ -198,9 +211,6 @@ def router_of(*values):
 def test_there_is_one_router_where_events_are_or_may_be_polled():
     assert [router_of(values)["replicas"] for values in (POLLED, UNKNOWN, {})] == [1, 1, 2]
     assert router_of(UNKNOWN, {"replicas": 2})["replicas"] == 2
-
-
-SHARED = {"secrets": {"adminKey": "fathom", "replicaKey": "fathom-replicas"}}
 
 
 def test_routers_that_share_are_several_for_every_engine():
@@ -221,6 +231,91 @@ def test_routers_that_share_find_each_other():
     assert peers["spec"]["publishNotReadyAddresses"] is True and fleet.config["ready-when"] == "informed"
     through = DeployedFleet(CHART.manifest(SHARED, {"replicaGroup": {"nats": "nats://nats.nats.svc:4222"}}))
     assert through.config["replicas"] == "nats://nats.nats.svc:4222" and "replica-listen" not in through.config
+
+
+# --- several releases are one group
+
+
+def group_in_the_readme():
+    """The example: the releases by name, and the Service of their address."""
+    text = (FOLDER.parent / "README.md").read_text()
+    [values, commands, address] = blocks(text[text.index("## One group of several releases"):])
+    releases = {}
+    for _, words in simple_commands(commands.text):
+        if words[:2] != ["helm", "install"]:
+            continue
+        sets = dict(words[at + 1].split("=") for at, word in enumerate(words) if word == "--set")
+        assert sets.keys() == {"model.folder", "config.models"} and "group.yaml" in words
+        own = {"model": {"folder": sets["model.folder"]}, "config": {"models": sets["config.models"].strip("{}").split(",")}}
+        releases[words[2]] = [yaml.safe_load(values.text), own]
+    return releases, yaml.safe_load(address.text)
+
+
+def group_of_releases(*above):
+    releases, address = group_in_the_readme()
+    fleets = {name: DeployedFleet(CHART.manifest(*values, *above, release=name)) for name, values in releases.items()}
+    assert len(fleets) == 2
+    return fleets, address
+
+
+def test_several_releases_are_one_group(tmp_path):
+    fleets, address = group_of_releases({"networkPolicy": {"enabled": True}, "serviceMonitor": {"enabled": True}})
+    first, second = fleets.values()
+    for fleet in fleets.values():
+        fleet.judge(tmp_path)
+    for key in ("replica-group", "replica-listen", "replica-key-file", "api-keys-file"):
+        assert first.config[key] == second.config[key], key
+    assert first.config["models"] != second.config["models"]
+    assert first.router.spec["volumes"][-1] == second.router.spec["volumes"][-1], "the same key"
+    for (name, fleet), other in zip(fleets.items(), (second, first)):
+        # Each dials all routers of both, at a port where these listen.
+        places = re.sub(r"dns\+zmq://", "", fleet.config["replicas"]).split(",")
+        services = {f'{each["metadata"]["name"]}.llm.svc:{port["port"]}' for release in fleets.values()
+                    for each in release.all("Service") for port in each["spec"]["ports"] if port["name"] == "replicas"}
+        assert len(services) == 2 and set(places) == services
+        # Requests are forwarded to its own Service, which no other release has behind it.
+        assert fleet.config["replica-url"] == f"http://{name}.llm.svc:8000"
+        [front] = [each for each in fleet.all("Service") if each["metadata"]["name"] == name]
+        assert selects(front["spec"]["selector"], fleet.router.labels)
+        assert not selects(front["spec"]["selector"], other.router.labels)
+        # The policy of each lets the other's routers in, and its own out to them.
+        spec = fleet.named("NetworkPolicy", name)["spec"]
+        for rule in (spec["ingress"][-1], spec["egress"][1]):
+            [peer] = rule.get("from") or rule["to"]
+            assert selects(peer["podSelector"]["matchLabels"], other.router.labels)
+            assert {each["port"] for each in rule["ports"]} == {8000, 5600}
+        # Prometheus counts both under one job.
+        [monitor] = fleet.all("ServiceMonitor")
+        [scraped] = [each for each in fleet.all("Service") if each["metadata"]["name"] == f"{name}-admin"]
+        assert scraped["metadata"]["labels"][monitor["spec"]["jobLabel"]] == fleet.config["replica-group"]
+        # One address for clients of both.
+        assert selects(address["spec"]["selector"], fleet.router.labels)
+        assert address["spec"]["ports"][0]["targetPort"] in fleet.router.ports
+    taken = {each["metadata"]["name"] for fleet in fleets.values() for each in fleet.all("Service")}
+    assert address["metadata"]["name"] not in taken
+
+
+def test_releases_without_a_name_are_groups_of_their_own():
+    first, second = (DeployedFleet(CHART.manifest(SHARED, {"networkPolicy": {"enabled": True}}, release=name))
+                     for name in ("fathom-a", "fathom-b"))
+    assert first.config["replica-group"] == "llm.fathom-a" != second.config["replica-group"]
+    assert "replica-url" not in first.config and "fathom-replica-group" not in first.router.labels
+    [peer] = first.named("NetworkPolicy", "fathom-a")["spec"]["ingress"][-1]["from"]
+    assert not selects(peer["podSelector"]["matchLabels"], second.router.labels)
+    long = DeployedFleet(CHART.manifest(SHARED, release="a" * 50, namespace="n" * 60)).config["replica-group"]
+    assert len(long) == 64
+
+
+def test_a_group_of_releases_can_be_reached_otherwise():
+    release = [SHARED, {"config": {"models": ["a*"]}, "networkPolicy": {"enabled": True}}]
+    tls = {"config": {"tls-cert": "/tls/tls.crt", "tls-key": "/tls/tls.key"}, "service": {"port": 443}}
+    assert DeployedFleet(CHART.manifest(*release, tls)).config["replica-url"] == "https://fathom.llm.svc:443"
+    own = {"config": {"replica-url": "https://eu.example.com"}}
+    assert DeployedFleet(CHART.manifest(*release, own)).config["replica-url"] == "https://eu.example.com"
+    elsewhere = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "other"}}}
+    fleet = DeployedFleet(CHART.manifest(*release, {"networkPolicy": {"routers": [elsewhere]}}))
+    spec = fleet.named("NetworkPolicy", "fathom")["spec"]
+    assert elsewhere in spec["ingress"][-1]["from"] and elsewhere in spec["egress"][1]["to"]
 
 
 def test_a_rollout_brings_no_second_router_where_events_are_or_may_be_polled():

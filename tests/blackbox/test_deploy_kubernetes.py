@@ -90,6 +90,8 @@ WRONGS = {
     "no events": ("engines/vllm", 'cache_events":true', 'cache_events":false', "publisher-off"),
     "a flag of nobody": ("engines/vllm", "--enable-prefix-caching", "--enable-prefix-cache", "no flags of"),
     "a closed door": ("networkpolicy", "port: 5657", "port: 5658", "the policy closes .5657."),
+    "no way to another router": ("networkpolicy", "        - port: 5600\n        - port: 8000", "        - port: 5600",
+                                 "need .* of each other"),
     "no key": ("fathom", "key: admin-key\n", "key: admin-key\n                  optional: true\n", "without its"),
     "no time to be heard": ("engines/vllm", "seconds: 15", "seconds: 5", "has heard of it"),
     "no time to finish": ("engines/vllm", "PeriodSeconds: 150", "PeriodSeconds: 130", "too little time to finish"),
@@ -113,12 +115,13 @@ def test_two_routers_before_tensorrt_llm_are_noticed(tmp_path):
         DeployedFleet(text_of([*SETS["tensorrt-llm"], "autoscaling"])).judge(tmp_path)
 
 
-def test_the_rule_for_metrics_of_engines_is_right_when_its_comment_is_taken_away():
+def test_rules_in_comments_are_right_when_the_comment_is_taken_away():
     text = re.sub(r"(?m)^    #(?=- |  )", "    ", (FOLDER / "networkpolicy.yaml").read_text())
     objects = [each for each in yaml.safe_load_all(text) if each]
     assert [problem for problems in schema_problems(objects) for problem in problems] == []
     [_, metrics] = objects[-1]["spec"]["ingress"]
     assert metrics["ports"] == [{"port": 8000}], "nobody but the router reads events"
+    assert {"ports": [{"port": 4222}]} in objects[0]["spec"]["egress"], "NATS is reached"
 
 
 # --- held against the binary

@@ -323,15 +323,24 @@ class DeployedFleet:
         assert [entry["port"] for entry in admin["ports"]] == [self.router.ports["admin"]]
         for rule in peers:  # routers that share reach each other, and nobody else reaches that port
             assert [selects(peer["podSelector"]["matchLabels"], self.router.labels) for peer in rule["from"]] == [True]
-            [door] = rule["ports"]
-            assert door["port"] == self.router.ports.get("replicas", 5600)
+            self.judge_doors_between_routers(rule)
         if "Egress" not in spec["policyTypes"]:
             return
+        ways = [rule for rule in spec["egress"] if self.leads_to_routers(rule)]
+        assert len(ways) == len(peers), "routers are let in and not out, or out and not in"
+        for rule in ways:
+            self.judge_doors_between_routers(rule)
         to_engines, *_, names = [rule for rule in spec["egress"] if not self.leads_to_routers(rule)]
         assert {entry["protocol"] for entry in names["ports"]} == {"UDP", "TCP"}
         for engine in self.engines:
             assert selects(to_engines["to"][0]["podSelector"]["matchLabels"], engine.labels)
             self.judge_passage(engine, to_engines)
+
+    def judge_doors_between_routers(self, rule):
+        """Requests are forwarded at the port for clients; what is shared has a port of its own, unless it is NATS'."""
+        through_nats = str(self.config.get("replicas", "")).startswith(("nats://", "tls://"))
+        doors = {self.router.ports["http"]} | (set() if through_nats else {self.router.ports.get("replicas", 5600)})
+        assert {entry["port"] for entry in rule["ports"]} == doors, f"routers need {doors} of each other"
 
     def leads_to_routers(self, rule):
         return any(selects(peer.get("podSelector", {}).get("matchLabels", {"": ""}), self.router.labels)

@@ -75,6 +75,37 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.discovery "kubernetes" }}15{{ else }}45{{ end }}
 {{- end }}
 
+{{- /* The name of the routers' group: this release's own, or that of several releases. Refuses settings that would fail silently. */}}
+{{- define "fathom.replicaGroup" -}}
+{{- $group := .Values.replicaGroup }}
+{{- if and (or $group.name $group.peers) (not .Values.secrets.replicaKey) }}
+{{- fail "routers share only with a key: set secrets.replicaKey, to the same key in all releases of the group" }}
+{{- end }}
+{{- if and $group.peers (not $group.name) }}
+{{- fail "releases of one group need one name: set replicaGroup.name" }}
+{{- end }}
+{{- if and $group.peers $group.nats }}
+{{- fail "routers that share through NATS find each other there: remove replicaGroup.peers or replicaGroup.nats" }}
+{{- end }}
+{{- if and $group.name (not $group.peers) (not $group.nats) }}
+{{- fail "the other releases of the group would not be found: set replicaGroup.peers, or replicaGroup.nats" }}
+{{- end }}
+{{- $group.name | default (printf "%s.%s" .Release.Namespace (include "fathom.fullname" .) | trunc 64) }}
+{{- end }}
+
+{{- /* Which pods are routers of the group, in this namespace. */}}
+{{- define "fathom.groupSelector" -}}
+{{- if .Values.replicaGroup.name -}}
+fathom-replica-group: {{ .Values.replicaGroup.name | quote }}
+{{- else -}}
+{{- include "fathom.selector" . }}
+{{- end }}
+{{- end }}
+
+{{- define "fathom.scheme" -}}
+http{{ if index .Values.config "tls-cert" }}s{{ end }}
+{{- end }}
+
 {{- /* Whether the routers connect to each other directly; "" if not. */}}
 {{- define "fathom.meets" -}}
 {{- if and .Values.secrets.replicaKey (not .Values.replicaGroup.nats) }}true{{ end }}
