@@ -212,14 +212,15 @@ constexpr Option kOptions[] = {
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_QUEUE_THRESHOLD"}},
      .help = "Steps of prefill, each as large as the engine reports (else 8192 tokens), that may "
              "be queued on a rank; when all ranks have that many, or are full, requests wait in "
-             "the router; 0 disables waiting."},
+             "the router; 0 disables waiting. What all replicas have placed counts."},
     {.name = "router-queue-timeout", .type = kDuration, .fallback = "60s", .range = {0, kHour},
      .commands = kServe, .section = kRouting,
      .help = "How long a request waits for a rank with free capacity; after that it goes to the "
              "best rank anyway."},
     {.name = "routing-headers", .type = kFlag, .fallback = "true", .commands = kServe,
      .section = kRouting,
-     .help = "Whether answers carry x-fathom-worker, x-fathom-dp-rank and x-fathom-cached-tokens."},
+     .help = "Whether answers carry x-fathom-worker, x-fathom-dp-rank, x-fathom-cached-tokens and, if "
+             "another replica served the request, x-fathom-replica."},
     {.name = "decisions-kept", .type = kInteger, .fallback = "1024", .range = {0, kMillion},
      .commands = kServe, .section = kRouting,
      .help = "Latest decisions that GET /debug/decisions can show."},
@@ -324,7 +325,7 @@ constexpr Option kOptions[] = {
     {.name = "replicas", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
      .placeholder = "URL",
      .help = "Share loads, sent prompts, sessions and the index with the other routers of the group: "
-             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT, dns+zmq://NAME:PORT or "
+             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT, dns+zmq://NAME:PORT,... or "
              "k8s+zmq://NAMESPACE/SERVICE:PORT (docs/replicas.md)."},
     {.name = "replica-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kReplicas, .placeholder = "HOST:PORT",
@@ -341,13 +342,15 @@ constexpr Option kOptions[] = {
              "that are not sealed with it are dropped."},
     {.name = "replica-open", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kReplicas,
-     .help = "Share without a key: every program that reaches the carrier can steer requests."},
+     .help = "Share without a key: every program that reaches the carrier can steer requests; none are "
+             "forwarded."},
     {.name = "replica-timeout", .type = kDuration, .fallback = "5s", .range = {2, kHour},
      .commands = kServe, .section = kReplicas,
      .help = "What a replica has placed is forgotten when it was not heard for this time."},
     {.name = "replica-url", .type = kText, .fallback = "", .commands = kServe,
      .section = kReplicas, .placeholder = "URL",
-     .help = "Where the other replicas reach this one, to forward requests for its models."},
+     .help = "Where the other replicas reach this one, to forward requests for its models; needs "
+             "--replica-key-file, and must lead to replicas with the same --models."},
     {.name = "replica-ca-file", .type = kText, .fallback = "", .commands = kServe,
      .section = kReplicas, .placeholder = "FILE",
      .help = "Verify https:// URLs of other replicas against these certificates instead of the "
@@ -416,10 +419,10 @@ constexpr Option kOptions[] = {
     // Limits
     {.name = "max-in-flight", .type = kInteger, .fallback = "10000", .range = {1, kMillion},
      .commands = kServe, .section = kLimits,
-     .help = "Requests being served at once; more of them wait."},
+     .help = "Requests being served at once; more of them wait. For each router."},
     {.name = "max-waiting", .type = kInteger, .fallback = "1000", .range = {0, kMillion},
      .commands = kServe, .section = kLimits,
-     .help = "Requests that may wait for their turn; more of them are refused."},
+     .help = "Requests that may wait for their turn; more of them are refused. For each router."},
     {.name = "queue-timeout", .type = kDuration, .fallback = "30s", .range = {0, kDay},
      .commands = kServe, .section = kLimits,
      .help = "How long a request may wait for its turn."},
@@ -451,7 +454,7 @@ constexpr Option kOptions[] = {
     {.name = "retry-budget", .type = kNumber, .fallback = "0.2", .range = {0, 1},
      .commands = kServe, .section = kRetries,
      .help = "Retries allowed per request on average, so that retries do not multiply the load "
-             "during an outage."},
+             "during an outage. For each router, of its own requests."},
     {.name = "retry-answer-size", .type = kBytes, .fallback = "1MiB", .range = {0, kGiB},
      .commands = kServe, .section = kRetries,
      .help = "An answer that is not streamed is held until it is complete, up to this size and 256 "

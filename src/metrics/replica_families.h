@@ -45,7 +45,7 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
     {.name = "fathom_replica_messages_total",
      .type = MetricType::kCounter,
      .help = "Messages between replicas",
-     .action = "`received` stands still while `sent` grows: no other router is heard.",
+     .action = "`received` no longer increases while `sent` does: no other router is heard.",
      .label_slots = {{{"direction", "sent received"}}},
      .page = "replicas.md"},
     {.name = "fathom_replica_bytes_total",
@@ -59,8 +59,8 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .type = MetricType::kCounter,
      .help = "Messages between replicas that were not used",
      .action = "`key`: a sender has another key, or none. `unproven` is normal when a replica "
-               "starts. `version`: two major versions in one group. `not_sent`: the carrier is "
-               "down or too slow.",
+               "starts. `version`: two major versions in one group. `too_long`: a message of this "
+               "router exceeded 256 KiB; report it. `not_sent`: the carrier is down or too slow.",
      .label_slots = {{{"reason", kReplicaDropNames}}},
      .page = "runbooks/replica-messages-dropped.md"},
     {.name = "fathom_replica_conflicts_total",

@@ -19,6 +19,12 @@ double AgeOf(const ReplicaView::Row& row, TimePoint now) {
   return row.self ? 0 : Seconds(std::max(now - row.heard, Duration::zero()));
 }
 
+// Empty: nothing is.
+std::string WhyRefused(const ReplicaView& view) {
+  if (view.refused.empty()) return "";
+  return fmt::format("no other replica is heard; messages with {} are dropped", view.refused);
+}
+
 void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
   w.BeginObject().Key("id").String(row.id).Key("self").Bool(row.self);
   w.Key("age_seconds").Number(AgeOf(row, now));
@@ -75,7 +81,8 @@ void WriteReplicas(JsonWriter& w, const ReplicaBoard* board) {
   w.BeginObject().Key("kind").String(view->carrier).Key("group").String(view->group);
   w.Key("status").String(view->up ? "ok" : "down").Key("since").String(WallTime(view->since));
   w.Key("error");
-  view->problem.empty() ? w.Null() : w.String(view->problem);
+  const std::string problem = view->problem.empty() ? WhyRefused(*view) : view->problem;
+  problem.empty() ? w.Null() : w.String(problem);
   w.Key("id_conflicts").Unsigned(view->conflicts);
   w.EndObject();
 }
@@ -87,6 +94,7 @@ std::string ReplicaProblem(const ReplicaBoard* board) {
   if (!view->up) {
     return fmt::format("the other replicas are not reached: {}", view->problem);
   }
+  if (!view->refused.empty()) return WhyRefused(*view);
   // A mesh is up while it reaches one: addresses of those that have left are no problem of it.
   if (view->carrier == "nats" && !view->problem.empty()) return view->problem;
   for (const ReplicaView::Row& row : view->rows) {

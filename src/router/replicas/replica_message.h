@@ -96,7 +96,7 @@ struct SentPromptsTold {
   friend bool operator==(const SentPromptsTold&, const SentPromptsTold&) = default;
 };
 
-// Which worker serves a session. The higher clock wins; of equal ones the smaller origin.
+// Which worker serves a session. The higher clock wins; of equal ones the smaller worker.
 struct SessionBinding {
   uint64_t session = 0;  // its key
   uint64_t worker = 0;

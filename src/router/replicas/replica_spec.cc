@@ -12,9 +12,8 @@ namespace fathom {
 namespace {
 
 constexpr std::string_view kForms =
-    "nats://HOST:PORT, tls://HOST:PORT (NATS with TLS), zmq://HOST:PORT,..., dns+zmq://NAME:PORT "
-    "or "
-    "k8s+zmq://NAMESPACE/SERVICE:PORT";
+    "nats://HOST:PORT, tls://HOST:PORT (NATS with TLS), zmq://HOST:PORT,..., "
+    "dns+zmq://NAME:PORT,... or k8s+zmq://NAMESPACE/SERVICE:PORT";
 constexpr uint16_t kNatsPort = 4222;
 
 struct SpecPart {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,6 +35,8 @@ struct ReplicaView {
   std::string carrier;    // "nats" or "zmq"
   bool up = false;        // the carrier's
   std::string problem;    // the carrier's, if it is not up
+  // No other replica is heard, and messages came lately that cannot be believed: "another key".
+  std::string_view refused;
   TimePoint since{};      // when it came up, or went down
   std::vector<Row> rows;  // this replica first, then by id
   bool informed = true;   // the index was taken over, as far as the others have it

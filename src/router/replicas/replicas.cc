@@ -167,6 +167,8 @@ void Replicas::ShowView(TimePoint now) {
   view->carried = carrier_->status();
   view->group = options_.group;
   view->carrier = std::holds_alternative<NatsReplicas>(options_.spec) ? "nats" : "zmq";
+  WatchRefusals(now);
+  view->refused = refused_;
   view->up = view->carried.up;
   view->problem = view->carried.problem;
   if (since_ == TimePoint{} || view->up != up_) since_ = now;
@@ -218,6 +220,31 @@ void Replicas::WatchPlainPolls(const PollExchange::Counts& polls) {
       "Polled KV events contain the token ids of prompts and pass through NATS without encryption: "
       "use tls:// in --replicas",
       {{"group", options_.group}, {"docs", log_.docs().To("replicas.md")}});
+}
+
+// Who hears others knows that the key is right: then it is a stranger's message.
+void Replicas::WatchRefusals(TimePoint now) {
+  constexpr Duration kHeld = std::chrono::seconds(10);
+  const ReplicaGroupCounts& counts = group_->counts();
+  const auto grown = [&](ReplicaDrop why) {
+    const auto i = static_cast<size_t>(why);
+    return counts.dropped[i] > before_.dropped[i];
+  };
+  const bool key = grown(ReplicaDrop::kKey);
+  const bool version = grown(ReplicaDrop::kVersion);
+  before_ = counts;
+  if (key || version) {
+    refused_at_ = now;
+    refused_ = key ? "another key" : "another major version";
+  }
+  const bool alone = group_->peers().empty();
+  if (!alone) said_refused_ = false;
+  if (!alone || now - refused_at_ >= kHeld) refused_ = {};
+  if (refused_.empty() || std::exchange(said_refused_, true)) return;
+  log_.Warn("No replica is heard, and messages are dropped that cannot be believed",
+            {{"group", options_.group},
+             {"they_have", refused_},
+             {"docs", log_.docs().To("runbooks/replica-messages-dropped.md")}});
 }
 
 // The first keeps the id; what the second one has placed is seen by no other replica.

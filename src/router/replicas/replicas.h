@@ -97,6 +97,7 @@ class Replicas {
   ReplicaView::Row OwnRow(TimePoint now) const;
   void WatchPlainPolls(const PollExchange::Counts& polls);
   void WatchIds();
+  void WatchRefusals(TimePoint now);
 
   const ReplicasOptions options_;
   const World world_;
@@ -116,6 +117,10 @@ class Replicas {
   TimePoint since_{};
   uint64_t conflicts_ = 0;   // that were reported
   bool said_plain_ = false;  // that polled events can be read
+  ReplicaGroupCounts before_;  // at the last view
+  std::string_view refused_;   // why, of the last message that was not believed
+  TimePoint refused_at_{};
+  bool said_refused_ = false;  // since another replica was heard
   std::atomic<bool> draining_ = false;
   bool stopping_ = false;
   std::promise<void> ended_;  // Run()
