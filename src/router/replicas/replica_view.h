@@ -32,9 +32,9 @@ struct ReplicaView {
   };
 
   std::string group;
-  std::string carrier;    // "nats" or "zmq"
-  bool up = false;        // the carrier's
-  std::string problem;    // the carrier's, if it is not up
+  std::string carrier;  // "nats" or "zmq"
+  bool up = false;      // the carrier's
+  std::string problem;  // the carrier's, if it is not up
   // No other replica is heard, and messages came lately that cannot be believed: "another key".
   std::string_view refused;
   TimePoint since{};      // when it came up, or went down

@@ -115,8 +115,8 @@ class Replicas {
   ReplicaBoard board_;
   bool up_ = false;  // at the last view
   TimePoint since_{};
-  uint64_t conflicts_ = 0;   // that were reported
-  bool said_plain_ = false;  // that polled events can be read
+  uint64_t conflicts_ = 0;     // that were reported
+  bool said_plain_ = false;    // that polled events can be read
   ReplicaGroupCounts before_;  // at the last view
   std::string_view refused_;   // why, of the last message that was not believed
   TimePoint refused_at_{};
