@@ -129,9 +129,15 @@ bool FollowedRank::tellable() const {
          feed_.ExportBytes() > 0 && follower_.Reflected().has_value();
 }
 
+// Routers that meet a new engine at the same time ask each other. A rank that waits for such an
+// answer, or holds nothing yet, has nothing to tell soon.
+bool FollowedRank::becoming_tellable() const {
+  return !stopped_ && asked_ == nullptr && busy() && feed_.ExportBytes() > 0;
+}
+
 Task<Result<std::string>> FollowedRank::Export(size_t most) {
   const TimePoint until = context_.loop.now() + kPatienceToTell;
-  while (!stopped_ && busy() && context_.loop.now() < until) {
+  while (becoming_tellable() && context_.loop.now() < until) {
     co_await context_.loop.Sleep(kWhileExporting);
   }
   if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");

@@ -86,6 +86,7 @@ class FollowedRank final : public TellableRank, private FollowerActions {
   };
 
   bool busy() const { return repairing() || applying() || exporting_; }
+  bool becoming_tellable() const;
   void AskForSnapshot();
   Task<void> AwaitSnapshot();
   void ImportSome();

@@ -137,6 +137,42 @@ class FollowedRankTest : public testing::Test {
     co_await feeding;
   }
 
+  // An export that is refused before the loop's next turn.
+  Task<void> ExpectRefusedAtOnce(FollowedRank& rank) {
+    bool turned = false;
+    loop_.Post([&] { turned = true; });
+    auto exporting = rank.Export(1 << 20);
+    const Result<std::string> bytes = co_await exporting;
+    EXPECT_FALSE(bytes.has_value());
+    EXPECT_FALSE(turned);
+    while (!turned) co_await loop_.Sleep(Duration(1));
+  }
+  // Its own stream waits for the answer of another router.
+  Task<void> AskOneThatAsksItself() {
+    fresh_->rank->Connected();
+    auto refusing = ExpectRefusedAtOnce(*fresh_->rank);
+    co_await refusing;
+    source_.AnswerAll(nullptr);
+    auto repairing = fresh_->rank->Repair();
+    co_await repairing;
+  }
+  Task<void> AskWhileALargeBatchIsApplied() {
+    FollowedRank& rank = *old_->rank;
+    rank.Connected();
+    auto feeding = Feed(*old_, 0, 10);
+    co_await feeding;
+    const std::string payload = StoringBatch(1, 5000);
+    const ZmqMessage message{std::string_view("topic"), std::string_view("\0\0\0\0\0\0\0\1", 8),
+                             std::string_view(payload)};
+    rank.Message(message);
+    EXPECT_TRUE(rank.applying());
+    loop_.Post([&rank] { Spawn(rank.ApplyRest()); });
+    auto exporting = rank.Export(8 << 20);
+    const Result<std::string> bytes = co_await exporting;
+    EXPECT_TRUE(bytes.has_value());
+    EXPECT_EQ(HoldingSnapshot::Open(bytes.value_or(""))->blocks(), 5010u);
+  }
+
   Log log_{STDERR_FILENO, LogLevel::kOff};
   Resolver resolver_;
   Loop loop_;
@@ -167,6 +203,14 @@ TEST_F(FollowedRankTest, WithoutAnAnswerTheStreamIsFollowedAfterATime) {
       std::make_unique<Router>(loop_, resolver_, log_, &source_, std::chrono::milliseconds(20));
   RunToEnd(loop_, [this] { return WaitInVain(); });
   EXPECT_EQ(fresh_->DepthOf(7, 10), 10u);
+}
+
+TEST_F(FollowedRankTest, OneThatWaitsForAnAnswerItselfRefusesAtOnce) {
+  RunToEnd(loop_, [this] { return AskOneThatAsksItself(); });
+}
+
+TEST_F(FollowedRankTest, AnExportWaitsForTheBatchThatIsBeingApplied) {
+  RunToEnd(loop_, [this] { return AskWhileALargeBatchIsApplied(); });
 }
 
 }  // namespace
