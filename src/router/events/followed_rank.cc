@@ -10,8 +10,6 @@ namespace fathom {
 namespace {
 
 constexpr RepeatRule kRepeats{.pause = std::chrono::seconds(10)};
-// How long a snapshot waits for the batch that decides on it, if the engine has no replay.
-constexpr Duration kUndecided = std::chrono::seconds(30);
 
 std::string BigEndian(uint64_t value) {
   std::string bytes(8, '\0');
@@ -155,7 +153,7 @@ Task<void> FollowedRank::AwaitExport() {
 void FollowedRank::Tick() {
   const TimePoint now = context_.loop.now();
   feed_.Tick(now);
-  if (!follower_.deciding() || now - offered_at_ < kUndecided) return;
+  if (!follower_.deciding() || now - offered_at_ < context_.options.snapshot_wait) return;
   follower_.GiveUpSnapshot();
   CopyCounts();
 }
@@ -165,6 +163,22 @@ void FollowedRank::Tick() {
 void FollowedRank::Following(void (StreamFollower::*step)()) {
   (follower_.*step)();
   CopyCounts();
+}
+
+Task<void> FollowedRank::Feed(const ZmqMessage& message) {
+  // Tick() may have begun a replay since the last message.
+  if (repairing()) {
+    auto joining = Repair();
+    co_await joining;
+  }
+  if (stopped_) co_return;
+  Message(message);
+  auto applying = ApplyRest();
+  co_await applying;
+  // A gap is repaired now, not when the next message arrives.
+  if (!repairing()) co_return;
+  auto repairing = Repair();
+  co_await repairing;
 }
 
 void FollowedRank::Message(const ZmqMessage& message) {
