@@ -53,15 +53,21 @@ void FollowedRank::Connected() {
 
 void FollowedRank::AskForSnapshot() {
   asked_ = std::make_shared<Asked>();
-  auto answer = [asked = asked_,
-                 &loop = context_.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
-    loop.Post([asked, snapshot = std::move(snapshot)] {
-      asked->answered = true;
-      asked->snapshot = snapshot;
-      if (asked->wait != nullptr) asked->wait->WakeNow();
-    });
+  auto take = [asker = std::weak_ptr(asked_), &counts = context_.snapshot_counts](
+                  const std::shared_ptr<const HoldingSnapshot>& snapshot) {
+    const auto asked = asker.lock();
+    if (!asked) {
+      if (snapshot) counts.dropped.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    asked->answered = true;
+    asked->snapshot = snapshot;
+    if (asked->wait != nullptr) asked->wait->WakeNow();
   };
-  context_.snapshots->Ask(label(), std::move(answer));
+  auto answer = [take, &loop = context_.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
+    loop.Post([take, snapshot = std::move(snapshot)] { take(snapshot); });
+  };
+  context_.snapshots->Ask(label(), asked_, std::move(answer));
 }
 
 Task<void> FollowedRank::AwaitSnapshot() {
@@ -73,8 +79,11 @@ Task<void> FollowedRank::AwaitSnapshot() {
     asked->wait = nullptr;
   }
   asked_.reset();
-  if (stopped_) co_return;
   offered_ = asked->snapshot;
+  if (stopped_) {
+    if (offered_) DropSnapshot();
+    co_return;
+  }
   offered_at_ = context_.loop.now();
   if (offered_) follower_.StartFrom(offered_->head().mark);
   if (catching_up_) catching_up_->Progress(context_.loop.now());
@@ -347,8 +356,9 @@ void FollowedRank::CopyCounts() {
 void FollowedRank::Stop() {
   stopped_ = true;
   catching_up_.reset();
+  const bool undecided = feed_.importing() || offered_;
   feed_.Close();
-  offered_.reset();
+  if (undecided) DropSnapshot();
   // Not at once: the caller may be in the middle of stopping others.
   if (asked_ && asked_->wait != nullptr) asked_->wait->Wake();
   if (replaying_ != nullptr) replaying_->Stop();

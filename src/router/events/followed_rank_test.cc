@@ -42,14 +42,16 @@ std::string NumberOf(uint64_t sequence) {
 
 // Answers when it is told to.
 struct SlowSource final : SnapshotSource {
-  void Ask(const RankLabel& rank, Answer answer) override {
+  void Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) override {
     asked.push_back(rank);
+    askers.push_back(std::move(asker));
     answers.push_back(std::move(answer));
   }
   void AnswerAll(const std::shared_ptr<const HoldingSnapshot>& snapshot) {
     for (Answer& answer : std::exchange(answers, {})) answer(snapshot);
   }
   std::vector<RankLabel> asked;
+  std::vector<std::weak_ptr<const void>> askers;
   std::vector<Answer> answers;
 };
 
@@ -125,8 +127,8 @@ class FollowedRankTest : public testing::Test {
     EXPECT_TRUE(engine.Send(last));
   }
 
-  // The old router has three batches, the newcomer asks for its snapshot and gets it.
-  Task<void> Offer() {
+  // The old router has three batches.
+  Task<std::shared_ptr<const HoldingSnapshot>> SnapshotOfOld() {
     old_->rank->Connected();
     for (uint64_t i = 0; i < 3; ++i) {
       auto feeding = Feed(*old_, i, 100);
@@ -137,10 +139,16 @@ class FollowedRankTest : public testing::Test {
     EXPECT_TRUE(bytes.has_value());
     auto opened = HoldingSnapshot::Open(bytes.value_or(""));
     EXPECT_TRUE(opened.has_value());
+    co_return std::make_shared<const HoldingSnapshot>(*std::move(opened));
+  }
+  // The newcomer asks for it and gets it.
+  Task<void> Offer() {
+    auto exporting = SnapshotOfOld();
+    const std::shared_ptr<const HoldingSnapshot> snapshot = co_await exporting;
     fresh_->rank->Connected();
     EXPECT_TRUE(fresh_->rank->repairing());
     EXPECT_EQ(source_.asked.size(), 1u);
-    source_.AnswerAll(std::make_shared<const HoldingSnapshot>(*std::move(opened)));
+    source_.AnswerAll(snapshot);
   }
   // The newcomer goes on with the live batch `next`.
   Task<void> Pass(uint64_t next) {
@@ -153,13 +161,26 @@ class FollowedRankTest : public testing::Test {
     auto feeding = Feed(*fresh_, next, 100);
     co_await feeding;
   }
+  Task<void> StopUndecided() {
+    auto offering = Offer();
+    co_await offering;
+    auto repairing = fresh_->rank->Repair();
+    co_await repairing;
+    EXPECT_EQ(fresh_->counts.dropped, 0u);
+    fresh_->rank->Stop();
+  }
   Task<void> WaitInVain() {
     fresh_->rank->Connected();
     auto repairing = fresh_->rank->Repair();
     co_await repairing;
     EXPECT_FALSE(fresh_->rank->repairing());
+    EXPECT_TRUE(source_.askers.at(0).expired());
     auto feeding = Feed(*fresh_, 7, 10);
     co_await feeding;
+    auto exporting = SnapshotOfOld();
+    const std::shared_ptr<const HoldingSnapshot> late = co_await exporting;
+    source_.AnswerAll(late);
+    while (fresh_->counts.dropped == 0) co_await loop_.Sleep(std::chrono::milliseconds(1));
   }
 
   // The engine no longer has the snapshot's batch, and publishes the next one only much later.
@@ -245,6 +266,11 @@ TEST_F(FollowedRankTest, WithoutAnAnswerTheStreamIsFollowedAfterATime) {
       std::make_unique<Router>(loop_, resolver_, log_, &source_, std::chrono::milliseconds(20));
   RunToEnd(loop_, [this] { return WaitInVain(); });
   EXPECT_EQ(fresh_->DepthOf(7, 10), 10u);
+}
+
+TEST_F(FollowedRankTest, ARankThatStopsDropsItsSnapshot) {
+  RunToEnd(loop_, [this] { return StopUndecided(); });
+  EXPECT_EQ(fresh_->counts.dropped, 1u);
 }
 
 TEST_F(FollowedRankTest, AReplayThatWasBegunMeanwhilePrecedesTheNextMessage) {

@@ -65,6 +65,7 @@ void IndexExchange::Heard(const ReplicaMessage& message, TimePoint now) {
 void IndexExchange::Tick(TimePoint now) {
   if (!began_) began_ = happened_ = awaited_ = now;
   if (settling_) Settle(now);
+  DropUnwanted(now);
   StartWaiting(now);
   std::vector<uint64_t> silent;
   for (auto& [question, fetch] : active_) {
@@ -100,11 +101,12 @@ void IndexExchange::Left(const std::string& origin, TimePoint now) {
 
 // --- asking -------------------------------------------------------------------------------------
 
-void IndexExchange::Ask(const RankLabel& rank, Answer answer) {
-  Later([this, rank, answer = std::move(answer)]() mutable {
+void IndexExchange::Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) {
+  Later([this, rank, asker = std::move(asker), answer = std::move(answer)]() mutable {
     if (waiting_.size() + active_.size() >= kMostRanks) return answer(nullptr);
     Fetch fetch;
     fetch.rank = rank;
+    fetch.asker = std::move(asker);
     fetch.answer = std::move(answer);
     waiting_.push_back(std::move(fetch));
     counts_.asked.fetch_add(1, std::memory_order_relaxed);
@@ -126,13 +128,25 @@ void IndexExchange::Settle(TimePoint now) {
   settling_ = now - awaited_ < kSettle && now - *began_ < kMostSettle;
 }
 
+void IndexExchange::DropUnwanted(TimePoint now) {
+  std::vector<uint64_t> unwanted;
+  for (const auto& [question, fetch] : active_) {
+    if (fetch.asker.expired()) unwanted.push_back(question);
+  }
+  for (const uint64_t question : unwanted) {
+    auto dropped = active_.extract(question);
+    End(std::move(dropped.mapped()), nullptr, now);
+  }
+}
+
 void IndexExchange::StartWaiting(TimePoint now) {
   if (!waiting_.empty()) happened_ = now;
   while (!waiting_.empty() && active_.size() < kAtOnce) {
     if (settling_ && PeersBut({}).empty()) return;
     Fetch fetch = std::move(waiting_.front());
     waiting_.pop_front();
-    if (!AskPeer(fetch, now)) {
+    // In a large fleet the last ones wait for longer than their askers do.
+    if (fetch.asker.expired() || !AskPeer(fetch, now)) {
       End(std::move(fetch), nullptr, now);
       continue;
     }

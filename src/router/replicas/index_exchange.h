@@ -12,7 +12,8 @@
 //
 // Whom      A peer that serves the same models, if there is one: it follows the same ranks.
 // Failure   A peer that has nothing, falls silent or sends damaged pieces is replaced by the next
-//           one. After kMostFailures of the latter the rank is joined without a snapshot.
+//           one. After kMostFailures of the latter the rank is joined without a snapshot, as when
+//           the one who asked has given up.
 // Settling  In the beginning it is not known who is there. A replica that is reached is waited for
 //           until it has found us in turn, for which it may have to look up a name.
 // Informed  A router is informed when every rank that a peer could tell of has been answered and
@@ -85,7 +86,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   IndexExchange(ReplicaVoice& voice, SnapshotTeller& teller, const SnapshotCounts& taken, Post post,
                 IndexExchangeOptions options);
 
-  void Ask(const RankLabel& rank, Answer answer) override;
+  void Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) override;
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
   void Tick(TimePoint now) override;
@@ -101,6 +102,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // A snapshot on its way to us.
   struct Fetch {
     RankLabel rank;
+    std::weak_ptr<const void> asker;
     Answer answer;
     std::vector<std::string> tried;  // peers; the last one is being asked
     size_t failures = 0;             // of these
@@ -130,6 +132,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
 
   // --- asking ---
   void Settle(TimePoint now);
+  void DropUnwanted(TimePoint now);
   void StartWaiting(TimePoint now);
   // Those that are best to ask.
   std::vector<std::string> PeersBut(const std::vector<std::string>& tried) const;

@@ -110,7 +110,10 @@ class ExchangeTest : public testing::Test {
   // The answers by worker; null: without a snapshot.
   using Answers = std::map<uint64_t, std::shared_ptr<const HoldingSnapshot>>;
   void Ask(Replica& replica, uint64_t worker, Answers& answers) {
-    replica.exchange.Ask({worker, 0},
+    Ask(replica, worker, answers, patient_);
+  }
+  void Ask(Replica& replica, uint64_t worker, Answers& answers, std::weak_ptr<const void> asker) {
+    replica.exchange.Ask({worker, 0}, std::move(asker),
                          [&answers, &replica, worker](std::shared_ptr<const HoldingSnapshot> s) {
                            EXPECT_FALSE(answers.contains(worker)) << "answered twice";
                            if (s) ++replica.taken.adopted;
@@ -153,6 +156,7 @@ class ExchangeTest : public testing::Test {
   uint64_t latest_ = 2;  // milliseconds
   std::vector<Sent> sent_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  const std::shared_ptr<const int> patient_ = std::make_shared<const int>();
 };
 
 Replica::Replica(ExchangeTest& t, std::string n, uint64_t seed, size_t most_bytes)
@@ -366,6 +370,47 @@ TEST_F(ExchangeTest, ASnapshotThatIsTooLargeIsNotTaken) {
   Run(seconds(1));
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
+}
+
+TEST_F(ExchangeTest, SnapshotsAreMadeOnlyForThoseWhoStillWait) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  for (uint64_t worker = 1; worker <= 8; ++worker) old.known.Add({worker, 0}, 40'000);
+  Answers answers;
+  auto impatient = std::make_shared<const int>();
+  for (uint64_t worker = 1; worker <= 8; ++worker) {
+    if (worker <= 4) Ask(fresh, worker, answers);
+    if (worker > 4) Ask(fresh, worker, answers, impatient);
+  }
+  Run(milliseconds(1));
+  impatient.reset();
+  Run(seconds(3));
+  ASSERT_EQ(answers.size(), 8u);
+  for (const auto& [worker, snapshot] : answers) EXPECT_EQ(snapshot != nullptr, worker <= 4);
+  EXPECT_EQ(old.exchange.counts().served, 4u);
+  EXPECT_EQ(fresh.exchange.counts().received, 4u);
+  EXPECT_EQ(fresh.exchange.counts().without, 4u);
+  EXPECT_TRUE(fresh.exchange.informed());
+}
+
+TEST_F(ExchangeTest, OneWhoGivesUpFreesThePlaceOfItsSnapshot) {
+  Replica& silent = Add("silent");
+  Replica& fresh = Add("new");
+  Introduce(fresh, silent);
+  Introduce(silent, fresh, false);
+  silent_ = "silent";
+  Answers answers;
+  auto impatient = std::make_shared<const int>();
+  Ask(fresh, 1, answers, impatient);
+  Run(milliseconds(100));
+  EXPECT_TRUE(answers.empty());
+  impatient.reset();
+  Run(milliseconds(6));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().without, 1u);
 }
 
 // Whoever is in the group can ask for anything, and send anything.
