@@ -204,9 +204,11 @@ void IndexExchange::Take(const std::string& origin, const Piece& piece, TimePoin
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
     return TryNext(piece.question, now);
   }
-  const bool fits = (fetch.pieces != 0 || TakeHead(fetch, piece)) && TakeBytes(fetch, piece);
-  if (!fits) return Failed(piece.question, now);
-  fetch.progress = happened_ = now;
+  const bool known = fetch.pieces != 0 || TakeHead(fetch, piece);
+  const size_t missing = fetch.missing;
+  if (!known || !TakeBytes(fetch, piece)) return Failed(piece.question, now);
+  // A piece that came before is no progress: a peer that repeats it would never be given up.
+  if (fetch.missing < missing) fetch.progress = happened_ = now;
   if (fetch.missing > 0) return AskPieces(fetch, now);
   SendAsk(fetch, fetch.pieces);  // it may be forgotten there
   if (!Complete(fetch, now)) Failed(piece.question, now);

@@ -135,6 +135,12 @@ class ExchangeTest : public testing::Test {
     if (auto* piece = std::get_if<Piece>(&content); piece != nullptr && damaging_ == from) {
       if (!piece->bytes.empty()) piece->bytes[piece->bytes.size() / 2] ^= 1;
     }
+    if (auto* piece = std::get_if<Piece>(&content); piece != nullptr && repeating_ == from) {
+      if (piece->pieces > 1 && piece->piece != 0) {
+        piece->piece = 0;
+        piece->bytes.resize(IndexExchange::kPiece);
+      }
+    }
     EXPECT_LT(Encode({.group = "g", .origin = "o", .content = content}).size(),
               ReplicaMessage::kMostBytes);
     for (int copies = random_.Unit() < twice_ ? 2 : 1; copies > 0; --copies) {
@@ -145,8 +151,9 @@ class ExchangeTest : public testing::Test {
   std::vector<std::unique_ptr<Replica>>& replicas() { return replicas_; }
 
   std::deque<std::move_only_function<void()>> posted_;
-  std::string silent_;    // the replica whose messages are lost
-  std::string damaging_;  // whose pieces are changed
+  std::string silent_;     // the replica whose messages are lost
+  std::string damaging_;   // whose pieces are changed
+  std::string repeating_;  // who sends its first piece for each that is asked for
 
  protected:
   Random random_{3};
@@ -370,6 +377,21 @@ TEST_F(ExchangeTest, ASnapshotThatIsTooLargeIsNotTaken) {
   Run(seconds(1));
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
+}
+
+TEST_F(ExchangeTest, APeerThatRepeatsAPieceIsGivenUp) {
+  Replica& broken = Add("broken");
+  Replica& fresh = Add("new");
+  Introduce(fresh, broken);
+  Introduce(broken, fresh, false);
+  broken.known.Add({1, 0}, 100'000);
+  repeating_ = "broken";
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(5));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().failed, 1u);
 }
 
 TEST_F(ExchangeTest, SnapshotsAreMadeOnlyForThoseWhoStillWait) {
