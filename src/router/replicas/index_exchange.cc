@@ -304,13 +304,17 @@ void IndexExchange::TakeRanks(const Piece& piece, TimePoint now) {
 
 bool IndexExchange::KnowsEnough(TimePoint now) {
   if (settling_) return false;
-  if (now - happened_ >= kQuiet) return true;
   if (!waiting_.empty() || !active_.empty()) return false;
   const uint64_t decided = taken_.adopted.load(std::memory_order_relaxed) +
                            taken_.dropped.load(std::memory_order_relaxed);
-  if (decided < given_) return false;
-  if (!expected_) return PeersBut({}).empty();
-  return std::ranges::includes(answered_, *expected_);
+  const bool all_decided = decided >= given_;
+  if (all_decided &&
+      (expected_ ? std::ranges::includes(answered_, *expected_) : PeersBut({}).empty())) {
+    return true;
+  }
+  if (now - happened_ < (all_decided ? kQuiet : kUndecided)) return false;
+  counts_.by_time.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // --- answering ----------------------------------------------------------------------------------

@@ -18,7 +18,8 @@
 //           until it has found us in turn, for which it may have to look up a name.
 // Informed  A router is informed when every rank that a peer could tell of has been answered and
 //           taken up or dropped, or when there is no peer, or when nothing has happened for
-//           kQuiet: ranks of workers that this router does not have are never asked for.
+//           kQuiet: ranks of workers that this router does not have are never asked for. While
+//           snapshots are undecided, for kUndecided.
 // Pace      A peer sends at most kPiecesPerTick per tick, and exports one rank at a time.
 // Threads   The replicas' loop. Ask(), informed() and counts() from any thread. Both loops, the
 //           replicas' and the intake's, must have stopped before either object is destroyed.
@@ -59,6 +60,7 @@ struct IndexExchangeCounts {
   std::atomic<uint64_t> refused{0};   // times that a peer had none
   std::atomic<uint64_t> failed{0};    // times that a peer fell silent or sent a damaged one
   std::atomic<uint64_t> without{0};   // ranks that were joined without a snapshot
+  std::atomic<uint64_t> by_time{0};   // 1: informed only because nothing happened for a while
   std::atomic<uint64_t> served{0};    // snapshots that were made for others
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
@@ -78,6 +80,9 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   static constexpr Duration kSettle = std::chrono::seconds(2);
   static constexpr Duration kMostSettle = std::chrono::seconds(15);
   static constexpr Duration kQuiet = std::chrono::seconds(5);
+  // The same while snapshots are undecided: an idle engine decides by its next event. As
+  // IntakeOptions::snapshot_wait, after which the intake drops them.
+  static constexpr Duration kUndecided = std::chrono::seconds(30);
   static constexpr Duration kKeep = std::chrono::seconds(5);  // an export, after the last question
 
   // Runs work on the replicas' loop; from any thread.

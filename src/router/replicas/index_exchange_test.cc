@@ -69,6 +69,7 @@ struct Replica final : ReplicaVoice {
   ReplicaPeers others;
   KnownRanks known;
   SnapshotCounts taken;
+  bool decides = true;  // on what it is given, at once
   bool awaits = false;  // another one is reached, and was not heard
   IndexExchange exchange;
 };
@@ -116,7 +117,7 @@ class ExchangeTest : public testing::Test {
     replica.exchange.Ask({worker, 0}, std::move(asker),
                          [&answers, &replica, worker](std::shared_ptr<const HoldingSnapshot> s) {
                            EXPECT_FALSE(answers.contains(worker)) << "answered twice";
-                           if (s) ++replica.taken.adopted;
+                           if (s && replica.decides) ++replica.taken.adopted;
                            answers[worker] = std::move(s);
                          });
   }
@@ -377,6 +378,39 @@ TEST_F(ExchangeTest, ASnapshotThatIsTooLargeIsNotTaken) {
   Run(seconds(1));
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
+}
+
+// Engines without replay that publish nothing.
+TEST_F(ExchangeTest, UndecidedSnapshotsAreAwaitedForLonger) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 100);
+  fresh.decides = false;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(29));
+  ASSERT_TRUE(answers[1] != nullptr);
+  EXPECT_FALSE(fresh.exchange.informed());
+  ++fresh.taken.dropped;
+  Run(milliseconds(10));
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().by_time, 0u);
+}
+
+TEST_F(ExchangeTest, UndecidedSnapshotsAreNotAwaitedForEver) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 100);
+  fresh.decides = false;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(31));
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().by_time, 1u);
 }
 
 TEST_F(ExchangeTest, APeerThatRepeatsAPieceIsGivenUp) {
