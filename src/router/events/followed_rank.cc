@@ -85,9 +85,17 @@ Task<void> FollowedRank::AwaitSnapshot() {
     co_return;
   }
   offered_at_ = context_.loop.now();
+  if (offered_ && !MayKeep(*offered_)) DropSnapshot();
   if (offered_) follower_.StartFrom(offered_->head().mark);
   if (catching_up_) catching_up_->Progress(context_.loop.now());
   Following(&StreamFollower::Connected);
+}
+
+// Without replay, snapshots of idle engines wait together for their next batches. Messages need
+// the other half of the memory: one that finds none costs its connection.
+bool FollowedRank::MayKeep(const HoldingSnapshot& snapshot) const {
+  const ByteBudget& budget = context_.budget;
+  return budget.used() + snapshot.bytes() <= budget.most() / 2;
 }
 
 bool FollowedRank::Adopt() {

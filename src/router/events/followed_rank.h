@@ -92,6 +92,7 @@ class FollowedRank final : public TellableRank, private FollowerActions {
   bool becoming_tellable() const;
   void AskForSnapshot();
   Task<void> AwaitSnapshot();
+  bool MayKeep(const HoldingSnapshot& snapshot) const;
   void ImportSome();
   void Live(const NumberedPayload& batch);
   void ApplyLarge();

@@ -273,6 +273,16 @@ TEST_F(FollowedRankTest, ARankThatStopsDropsItsSnapshot) {
   EXPECT_EQ(fresh_->counts.dropped, 1u);
 }
 
+TEST_F(FollowedRankTest, ASnapshotLeavesHalfOfTheMemoryToMessages) {
+  ByteHolder others(fresh_->budget);
+  others.HoldAnyway(fresh_->budget.most() / 2);
+  RunToEnd(loop_, [this] { return Pass(3); });
+  EXPECT_EQ(fresh_->counts.dropped, 1u);
+  EXPECT_EQ(fresh_->DepthOf(0, 100), 0u);
+  EXPECT_EQ(fresh_->DepthOf(3, 100), 100u);
+  EXPECT_EQ(fresh_->budget.used(), others.held());
+}
+
 TEST_F(FollowedRankTest, AReplayThatWasBegunMeanwhilePrecedesTheNextMessage) {
   ZmqContext context;
   const auto engine = *ZmqSocket::Open(context, loop_, ZmqType::kRouter, {});
