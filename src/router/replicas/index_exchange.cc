@@ -324,7 +324,9 @@ void IndexExchange::Serve(const std::string& origin, const struct Ask& ask, Time
   if (ask.about == kAboutRanks) return ServeRanks(origin, ask.question);
 }
 
-void IndexExchange::Refuse(const std::string& origin, uint64_t question) {
+void IndexExchange::Refuse(std::map<ServiceKey, Service>::iterator service) {
+  const auto [origin, question] = service->first;
+  services_.erase(service);
   voice_.TellOne(origin,
                  Piece{.to = origin, .question = question, .piece = 0, .pieces = 0, .bytes = {}});
 }
@@ -358,11 +360,16 @@ void IndexExchange::ServeRank(const std::string& origin, const struct Ask& ask, 
     if (services_.size() == kMostServices || static_cast<size_t>(of_one) == kMostServicesOfOne) {
       return;  // it asks again
     }
-    services_.emplace(key, Service{.rank = ask.rank, .asked = now});
+    services_.emplace(key, Service{.rank = ask.rank, .since = now, .asked = now});
     return BeginExport();
   }
   Service& service = found->second;
   service.asked = now;
+  if (service.postponed) {
+    if (now - service.since >= kPostpone) return Refuse(found);
+    service.postponed = false;
+    return BeginExport();
+  }
   if (!service.ready) return;
   if (ask.from >= PiecesIn(service.bytes)) {
     services_.erase(found);
@@ -380,8 +387,8 @@ size_t IndexExchange::served_bytes() const {
 
 void IndexExchange::BeginExport() {
   if (exporting_) return;
-  const auto next =
-      std::ranges::find_if(services_, [](const auto& entry) { return !entry.second.begun; });
+  const auto next = std::ranges::find_if(
+      services_, [](const auto& entry) { return !entry.second.begun && !entry.second.postponed; });
   const size_t used = served_bytes();
   if (next == services_.end() || used >= options_.most_bytes) return;
   exporting_ = true;
@@ -403,9 +410,11 @@ void IndexExchange::Exported(const ServiceKey& key, Result<std::string> snapshot
     found->second.bytes = *std::move(snapshot);
     sending_.push_back({key, 0});
     SendPieces();
+  } else if (found != services_.end() && snapshot.error().blame == Blame::kOverload) {
+    found->second.begun = false;
+    found->second.postponed = true;
   } else if (found != services_.end()) {
-    services_.erase(found);
-    Refuse(key.first, key.second);
+    Refuse(found);
   }
   BeginExport();
 }

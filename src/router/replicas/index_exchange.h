@@ -79,6 +79,9 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // Until peers have been heard after the start, or after they could first be.
   static constexpr Duration kSettle = std::chrono::seconds(2);
   static constexpr Duration kMostSettle = std::chrono::seconds(15);
+  // How long an export is tried again while there is no memory for it. The one who asks waits
+  // kPatience.
+  static constexpr Duration kPostpone = std::chrono::seconds(2);
   static constexpr Duration kQuiet = std::chrono::seconds(5);
   // The same while snapshots are undecided: an idle engine decides by its next event. As
   // IntakeOptions::snapshot_wait, after which the intake drops them.
@@ -124,7 +127,9 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // A snapshot on its way to another.
   struct Service {
     RankLabel rank;
+    TimePoint since{};  // the first question
     bool begun = false;
+    bool postponed = false;  // there was no memory; until it is asked for again
     bool ready = false;
     std::string bytes;
     TimePoint asked{};
@@ -162,7 +167,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   void Serve(const std::string& origin, const struct Ask& ask, TimePoint now);
   void ServeRanks(const std::string& origin, uint64_t question);
   void ServeRank(const std::string& origin, const struct Ask& ask, TimePoint now);
-  void Refuse(const std::string& origin, uint64_t question);
+  void Refuse(std::map<ServiceKey, Service>::iterator service);
   void BeginExport();
   void Exported(const ServiceKey& key, Result<std::string> snapshot);
   void SendPieces();

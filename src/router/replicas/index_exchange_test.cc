@@ -28,6 +28,10 @@ class KnownRanks final : public SnapshotTeller {
   }
 
   void Export(const RankLabel& rank, size_t most, Told told) override {
+    if (busy_ > 0) {
+      --busy_;
+      return told(Fail(Blame::kOverload, "later"));
+    }
     for (const auto& [label, holdings] : ranks_) {
       if (label != rank || HoldingExport::BytesFor(*holdings) > most) continue;
       const SnapshotHead head{.rank = label,
@@ -41,6 +45,7 @@ class KnownRanks final : public SnapshotTeller {
     }
     told(Fail(Blame::kPeer, "unknown"));
   }
+  void SetBusy(size_t exports) { busy_ = exports; }
   void ListRanks(Listed listed) override {
     std::vector<RankLabel> labels;
     for (const auto& [label, holdings] : ranks_) labels.push_back(label);
@@ -48,6 +53,7 @@ class KnownRanks final : public SnapshotTeller {
   }
 
  private:
+  size_t busy_ = 0;  // exports for which there is no memory
   MemoryMeter meter_{size_t{1} << 30};
   Epochs epochs_;
   PrefixIndex index_{{.size = kTokensPerBlock}, epochs_, meter_, 5};
@@ -426,6 +432,38 @@ TEST_F(ExchangeTest, APeerThatRepeatsAPieceIsGivenUp) {
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
   EXPECT_EQ(fresh.exchange.counts().failed, 1u);
+}
+
+TEST_F(ExchangeTest, APeerWithoutMemoryIsAskedAgain) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  for (uint64_t worker = 1; worker <= 2; ++worker) old.known.Add({worker, 0}, 1000);
+  old.known.SetBusy(5);
+  Answers answers;
+  for (uint64_t worker = 1; worker <= 2; ++worker) Ask(fresh, worker, answers);
+  Run(seconds(2));
+  ASSERT_EQ(answers.size(), 2u);
+  for (const auto& [worker, snapshot] : answers) EXPECT_TRUE(snapshot != nullptr) << worker;
+  EXPECT_EQ(fresh.exchange.counts().refused, 0u);
+  EXPECT_EQ(fresh.exchange.counts().failed, 0u);
+}
+
+TEST_F(ExchangeTest, APeerThatStaysWithoutMemoryRefuses) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 1000);
+  old.known.SetBusy(1'000'000);
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(IndexExchange::kPostpone + seconds(1));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().refused, 1u);
+  EXPECT_EQ(fresh.exchange.counts().failed, 0u);
 }
 
 TEST_F(ExchangeTest, SnapshotsAreMadeOnlyForThoseWhoStillWait) {
