@@ -8,14 +8,20 @@ AskedSnapshots::AskedSnapshots(IntakeContext& context, const std::vector<RankLab
     : context_(context) {
   answers_->missing = ranks.size();
   for (const RankLabel& rank : ranks) {
-    auto answer = [answers = answers_,
-                   &loop = context.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
-      loop.Post([answers, snapshot = std::move(snapshot)] {
-        if (snapshot) answers->snapshots.push_back(snapshot);
-        if (--answers->missing == 0 && answers->wait != nullptr) answers->wait->WakeNow();
-      });
+    auto take = [asker = std::weak_ptr(answers_), &counts = context.snapshot_counts](
+                    const std::shared_ptr<const HoldingSnapshot>& snapshot) {
+      const auto answers = asker.lock();
+      if (!answers) {
+        if (snapshot) counts.dropped.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
+      if (snapshot) answers->snapshots.push_back(snapshot);
+      if (--answers->missing == 0 && answers->wait != nullptr) answers->wait->WakeNow();
     };
-    context.snapshots->Ask(rank, std::move(answer));
+    auto answer = [take, &loop = context.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
+      loop.Post([take, snapshot = std::move(snapshot)] { take(snapshot); });
+    };
+    context.snapshots->Ask(rank, answers_, std::move(answer));
   }
 }
 
@@ -27,6 +33,7 @@ Task<AskedSnapshots::Snapshots> AskedSnapshots::Await() {
     co_await wait;
     answers->wait = nullptr;
   }
+  answers_.reset();
   co_return std::exchange(answers->snapshots, {});
 }
 

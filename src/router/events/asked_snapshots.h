@@ -20,13 +20,13 @@ class AskedSnapshots {
   AskedSnapshots(IntakeContext& context, const std::vector<RankLabel>& ranks);
 
   // Ends when all have been answered, after IntakeOptions::snapshot_wait, or with Cancel(). Those
-  // that there are.
+  // that there are; later ones are dropped. Once.
   using Snapshots = std::vector<std::shared_ptr<const HoldingSnapshot>>;
   Task<Snapshots> Await();
   void Cancel();
 
  private:
-  // Answers may come after the end.
+  // Lives as long as answers are wanted.
   struct Answers {
     size_t missing = 0;
     Snapshots snapshots;
@@ -34,7 +34,7 @@ class AskedSnapshots {
   };
 
   IntakeContext& context_;
-  const std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
+  std::shared_ptr<Answers> answers_ = std::make_shared<Answers>();
 };
 
 }  // namespace fathom

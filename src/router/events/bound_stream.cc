@@ -119,20 +119,8 @@ Task<void> BoundStream::Feed(Served& served, const ZmqMessage& message) {
     auto waiting = rank.AwaitExport();
     co_await waiting;
   }
-  if (rank.repairing()) {
-    auto joining = rank.Repair();
-    co_await joining;
-  }
-  if (rank.stopped()) co_return;
-  rank.Message(message);
-  if (rank.applying()) {
-    auto applying = rank.ApplyRest();
-    co_await applying;
-  }
-  if (rank.repairing()) {
-    auto repairing = rank.Repair();
-    co_await repairing;
-  }
+  auto feeding = rank.Feed(message);
+  co_await feeding;
 }
 
 void BoundStream::SayStray() {

@@ -10,8 +10,6 @@ namespace fathom {
 namespace {
 
 constexpr RepeatRule kRepeats{.pause = std::chrono::seconds(10)};
-// How long a snapshot waits for the batch that decides on it, if the engine has no replay.
-constexpr Duration kUndecided = std::chrono::seconds(30);
 
 std::string BigEndian(uint64_t value) {
   std::string bytes(8, '\0');
@@ -55,15 +53,21 @@ void FollowedRank::Connected() {
 
 void FollowedRank::AskForSnapshot() {
   asked_ = std::make_shared<Asked>();
-  auto answer = [asked = asked_,
-                 &loop = context_.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
-    loop.Post([asked, snapshot = std::move(snapshot)] {
-      asked->answered = true;
-      asked->snapshot = snapshot;
-      if (asked->wait != nullptr) asked->wait->WakeNow();
-    });
+  auto take = [asker = std::weak_ptr(asked_), &counts = context_.snapshot_counts](
+                  const std::shared_ptr<const HoldingSnapshot>& snapshot) {
+    const auto asked = asker.lock();
+    if (!asked) {
+      if (snapshot) counts.dropped.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    asked->answered = true;
+    asked->snapshot = snapshot;
+    if (asked->wait != nullptr) asked->wait->WakeNow();
   };
-  context_.snapshots->Ask(label(), std::move(answer));
+  auto answer = [take, &loop = context_.loop](std::shared_ptr<const HoldingSnapshot> snapshot) {
+    loop.Post([take, snapshot = std::move(snapshot)] { take(snapshot); });
+  };
+  context_.snapshots->Ask(label(), asked_, std::move(answer));
 }
 
 Task<void> FollowedRank::AwaitSnapshot() {
@@ -75,12 +79,23 @@ Task<void> FollowedRank::AwaitSnapshot() {
     asked->wait = nullptr;
   }
   asked_.reset();
-  if (stopped_) co_return;
   offered_ = asked->snapshot;
+  if (stopped_) {
+    if (offered_) DropSnapshot();
+    co_return;
+  }
   offered_at_ = context_.loop.now();
+  if (offered_ && !MayKeep(*offered_)) DropSnapshot();
   if (offered_) follower_.StartFrom(offered_->head().mark);
   if (catching_up_) catching_up_->Progress(context_.loop.now());
   Following(&StreamFollower::Connected);
+}
+
+// Without replay, snapshots of idle engines wait together for their next batches. Messages need
+// the other half of the memory: one that finds none costs its connection.
+bool FollowedRank::MayKeep(const HoldingSnapshot& snapshot) const {
+  const ByteBudget& budget = context_.budget;
+  return budget.used() + snapshot.bytes() <= budget.most() / 2;
 }
 
 bool FollowedRank::Adopt() {
@@ -129,9 +144,15 @@ bool FollowedRank::tellable() const {
          feed_.ExportBytes() > 0 && follower_.Reflected().has_value();
 }
 
+// Routers that meet a new engine at the same time ask each other. A rank that waits for such an
+// answer, or holds nothing yet, has nothing to tell soon.
+bool FollowedRank::becoming_tellable() const {
+  return !stopped_ && asked_ == nullptr && busy() && feed_.ExportBytes() > 0;
+}
+
 Task<Result<std::string>> FollowedRank::Export(size_t most) {
   const TimePoint until = context_.loop.now() + kPatienceToTell;
-  while (!stopped_ && busy() && context_.loop.now() < until) {
+  while (becoming_tellable() && context_.loop.now() < until) {
     co_await context_.loop.Sleep(kWhileExporting);
   }
   if (!tellable()) co_return Fail(Blame::kPeer, "the rank is not followed well enough now");
@@ -149,7 +170,7 @@ Task<void> FollowedRank::AwaitExport() {
 void FollowedRank::Tick() {
   const TimePoint now = context_.loop.now();
   feed_.Tick(now);
-  if (!follower_.deciding() || now - offered_at_ < kUndecided) return;
+  if (!follower_.deciding() || now - offered_at_ < context_.options.snapshot_wait) return;
   follower_.GiveUpSnapshot();
   CopyCounts();
 }
@@ -159,6 +180,22 @@ void FollowedRank::Tick() {
 void FollowedRank::Following(void (StreamFollower::*step)()) {
   (follower_.*step)();
   CopyCounts();
+}
+
+Task<void> FollowedRank::Feed(const ZmqMessage& message) {
+  // Tick() may have begun a replay since the last message.
+  if (repairing()) {
+    auto joining = Repair();
+    co_await joining;
+  }
+  if (stopped_) co_return;
+  Message(message);
+  auto applying = ApplyRest();
+  co_await applying;
+  // A gap is repaired now, not when the next message arrives.
+  if (!repairing()) co_return;
+  auto repairing = Repair();
+  co_await repairing;
 }
 
 void FollowedRank::Message(const ZmqMessage& message) {
@@ -327,8 +364,9 @@ void FollowedRank::CopyCounts() {
 void FollowedRank::Stop() {
   stopped_ = true;
   catching_up_.reset();
+  const bool undecided = feed_.importing() || offered_;
   feed_.Close();
-  offered_.reset();
+  if (undecided) DropSnapshot();
   // Not at once: the caller may be in the middle of stopping others.
   if (asked_ && asked_->wait != nullptr) asked_->wait->Wake();
   if (replaying_ != nullptr) replaying_->Stop();

@@ -40,8 +40,11 @@ class FollowedRank final : public TellableRank, private FollowerActions {
                std::string replay);
 
   void Connected();
-  // A message of the stream. Precondition: !repairing() && !applying(). While applying(), the
-  // message must stay where it is.
+  // A message of the stream, and the repairs before and after it. The message must stay where it
+  // is. Precondition: !exporting().
+  Task<void> Feed(const ZmqMessage& message);
+  // The message alone. Precondition: !repairing() && !applying() && !exporting(). While applying(),
+  // the message must stay where it is.
   void Message(const ZmqMessage& message);
   // A large batch or a snapshot was begun: finish it with ApplyRest(), before anything else is fed.
   bool applying() const { return large_.has_value() || feed_.importing(); }
@@ -86,8 +89,10 @@ class FollowedRank final : public TellableRank, private FollowerActions {
   };
 
   bool busy() const { return repairing() || applying() || exporting_; }
+  bool becoming_tellable() const;
   void AskForSnapshot();
   Task<void> AwaitSnapshot();
+  bool MayKeep(const HoldingSnapshot& snapshot) const;
   void ImportSome();
   void Live(const NumberedPayload& batch);
   void ApplyLarge();

@@ -32,7 +32,8 @@ struct IntakeOptions {
   Duration replay_timeout = std::chrono::seconds(5);  // time without any batch
   Duration poll_interval = std::chrono::milliseconds(250);
   Duration look_again = std::chrono::milliseconds(500);  // when a worker has no event source yet
-  Duration snapshot_wait = std::chrono::seconds(30);     // for another router's answer
+  // For another router's answer, and then for the batch that decides on it.
+  Duration snapshot_wait = std::chrono::seconds(30);
 };
 
 struct IntakeContext {

@@ -289,7 +289,7 @@ class PeerSnapshots final : public SnapshotSource {
  public:
   explicit PeerSnapshots(Intake& peer) : peer_(peer) {}
 
-  void Ask(const RankLabel& rank, Answer answer) override {
+  void Ask(const RankLabel& rank, std::weak_ptr<const void> /*asker*/, Answer answer) override {
     ++asked;
     peer_.Export(rank, size_t{64} << 20,
                  [this, answer = std::move(answer)](Result<std::string> told) mutable {

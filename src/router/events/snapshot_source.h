@@ -24,9 +24,9 @@ class SnapshotSource {
   // Called once, on any thread. Null: there is none.
   using Answer = std::move_only_function<void(std::shared_ptr<const HoldingSnapshot>)>;
   // Called on the intake's loop; returns at once. While the answer is awaited, the rank's events
-  // wait in their connection, so it must come within seconds. The snapshot must be taken after this
-  // call.
-  virtual void Ask(const RankLabel& rank, Answer answer) = 0;
+  // wait in their connection, so it must come within seconds. Once `asker` has expired, the answer
+  // is not wanted any more, and need not be a snapshot. The snapshot must be taken after this call.
+  virtual void Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) = 0;
 };
 
 class SnapshotTeller {
@@ -45,7 +45,8 @@ class SnapshotTeller {
 // Since the start. Written by the intake, read by any thread: plain counts that order nothing else.
 struct SnapshotCounts {
   std::atomic<uint64_t> adopted{0};  // the rank went on from it
-  std::atomic<uint64_t> dropped{0};  // it did not fit the events, or could not be used
+  // It did not fit the events, could not be used, or came too late.
+  std::atomic<uint64_t> dropped{0};
   std::atomic<uint64_t> blocks{0};   // of those that were adopted
   std::atomic<uint64_t> told{0};     // exports for other routers
   std::atomic<uint64_t> refused{0};  // exports that were not possible

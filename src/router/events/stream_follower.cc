@@ -88,6 +88,12 @@ bool StreamFollower::AdoptSnapshot() {
     recent_[sequence % kRecent] = {sequence, fingerprint};
     ++sequence;
   }
+  // The replay goes on and overwrites recent_, while live batches may still wait in the connection
+  // that the snapshot knows.
+  if (repairing()) {
+    replayed_from_ = older_than_;
+    replayed_ = mark.fingerprints;
+  }
   return true;
 }
 

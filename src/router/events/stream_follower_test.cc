@@ -284,12 +284,38 @@ TEST_F(StreamFollowerTest, GoesOnFromASnapshotOfTheSameProcess) {
   EXPECT_THAT(asked_, ElementsAre(999));
   AnswerReplay('a', 900, 1002);
   Live('a', 100);  // waited in the connection, older than the snapshot's fingerprints
+  Live('a', 744);  // known, the first one
   Live('a', 999);  // known
   Live('a', 1002);
   EXPECT_THAT(TakeLog(), ElementsAre("adopt", "a1000", "a1001", "a1002"));
   EXPECT_EQ(follower_->counts().restarts, 0u);
   EXPECT_EQ(follower_->counts().gaps, 0u);
-  EXPECT_EQ(follower_->counts().duplicates, 2u);
+  EXPECT_EQ(follower_->counts().duplicates, 3u);
+}
+
+// The replay brings more than one batch for each that the snapshot knows.
+TEST_F(StreamFollowerTest, LiveBatchesThatWaitedBehindASnapshotAreNoRestart) {
+  follower_->StartFrom(MarkOf('a', 1000));
+  follower_->Connected();
+  AnswerReplay('a', 900, 1400);
+  (void)TakeLog();
+  for (uint64_t i = 744; i < 1401; ++i) Live('a', i);
+  EXPECT_THAT(TakeLog(), ElementsAre("a1400"));
+  EXPECT_EQ(follower_->counts().restarts, 0u);
+  EXPECT_EQ(follower_->counts().duplicates, 656u);
+}
+
+TEST_F(StreamFollowerTest, ARestartBehindASnapshotIsNoticed) {
+  for (const uint64_t number : {744, 999, 1001}) {
+    follower_.emplace(*this, true);
+    follower_->StartFrom(MarkOf('a', 1000));
+    follower_->Connected();
+    AnswerReplay('a', 900, 1400);
+    (void)TakeLog();
+    Live('b', number);
+    EXPECT_THAT(TakeLog(), ElementsAre("reset:restart")) << number;
+    EXPECT_TRUE(follower_->repairing());
+  }
 }
 
 TEST_F(StreamFollowerTest, DropsASnapshotOfAnotherProcess) {

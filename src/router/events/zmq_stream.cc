@@ -47,16 +47,12 @@ Task<void> ZmqStream::Take(ZmtpNews news) {
   if (news == ZmtpNews::kDisconnected) rank_.Cut(client_->fault());
   if (news == ZmtpNews::kDisconnected && was && client_->fault() == ZmtpFault::kNone) rank_.Lost();
   if (news == ZmtpNews::kMessage) {
-    rank_.Message(client_->message());
-    if (rank_.applying()) {
-      auto applying = rank_.ApplyRest();
-      co_await applying;
-    }
+    auto feeding = rank_.Feed(client_->message());
+    co_await feeding;
+  } else if (rank_.repairing()) {
+    auto repairing = rank_.Repair();
+    co_await repairing;
   }
-  // Repair a gap now, not when the next message arrives.
-  if (!rank_.repairing()) co_return;
-  auto repairing = rank_.Repair();
-  co_await repairing;
 }
 
 }  // namespace fathom

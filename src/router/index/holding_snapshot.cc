@@ -371,6 +371,7 @@ void HoldingImport::TakeNamespaces() {
 HoldingImport::Step HoldingImport::Advance(size_t blocks) {
   if (failed_) return Step::kInvalid;
   const Epochs::Pin pin(holdings_.seat_);
+  MakeLanes();
   size_t entered = 0;
   while (lane_number_ < snapshot_.lanes_.size()) {
     if (!in_lane_ && !BeginLane()) return Step::kInvalid;
@@ -398,6 +399,15 @@ HoldingImport::Step HoldingImport::Finish() {
   holdings_.UpdateCounts();
   failed_ = at_ != snapshot_.blocks_end_;
   return failed_ ? Step::kInvalid : Step::kDone;
+}
+
+// Before the first block: a lookup that does not know of the other lanes would take the first one
+// for the whole rank.
+void HoldingImport::MakeLanes() {
+  if (std::exchange(made_lanes_, true)) return;
+  for (const HoldingSnapshot::Lane& lane : snapshot_.lanes_) {
+    (void)holdings_.FindOrMake({.part = lane.part, .kind = lane.kind, .window = lane.window});
+  }
 }
 
 bool HoldingImport::BeginLane() {

@@ -161,6 +161,7 @@ class HoldingImport {
   };
 
   void TakeNamespaces();
+  void MakeLanes();
   bool BeginLane();
   void EndLane();
   bool Read(Block& block);
@@ -176,6 +177,7 @@ class HoldingImport {
   Elsewhere* const elsewhere_;
   size_t at_;  // in the bytes
   size_t lane_number_ = 0;
+  bool made_lanes_ = false;
   bool in_lane_ = false;
   RankHoldings::Lane* lane_ = nullptr;  // null: there is no room for this lane
   uint64_t done_ = 0;                   // blocks of the lane that were read

@@ -134,6 +134,33 @@ TEST(HoldingSnapshot, AnExportOfTheCopyIsAsLong) {
   EXPECT_GE(HoldingExport::BytesFor(*from.rank), first.size());
 }
 
+// Depth is that of all cache groups together.
+TEST(HoldingSnapshot, WhileItIsTakenOverNoGroupStandsForAll) {
+  Holder from(1);
+  const std::vector<TokenId> tokens = Prompt(40, 100);
+  std::vector<uint64_t> hashes(40);
+  std::iota(hashes.begin(), hashes.end(), 1);
+  from.rank->Store({.hashes = hashes, .tokens = tokens}, {});
+  // The window's blocks at the end of the prompt were evicted.
+  StoredRun window{.hashes = hashes, .tokens = tokens, .kind = GroupKind::kWindow};
+  window.part.group = 1;
+  window.window = 2 * kSize;
+  window.hashes = window.hashes.first(10);
+  window.tokens = window.tokens.first(10 * kSize);
+  from.rank->Store(window, {});
+  EXPECT_EQ(from.DepthOf(tokens, kKeySeed), 10u);
+  const auto snapshot = HoldingSnapshot::Open(Exported(from));
+  ASSERT_TRUE(snapshot.has_value());
+  Holder to(2);
+  HoldingImport importing(*to.rank, *snapshot);
+  for (auto step = HoldingImport::Step::kMore; step == HoldingImport::Step::kMore;) {
+    step = importing.Advance(1);
+    ASSERT_NE(step, HoldingImport::Step::kInvalid);
+    EXPECT_LE(to.DepthOf(tokens, kKeySeed), 10u);
+  }
+  EXPECT_EQ(to.DepthOf(tokens, kKeySeed), 10u);
+}
+
 TEST(HoldingSnapshot, ReportsLessWhenMemoryIsShort) {
   Holder from(1);
   for (uint64_t i = 0; i < 2000; ++i) {

@@ -65,6 +65,7 @@ void IndexExchange::Heard(const ReplicaMessage& message, TimePoint now) {
 void IndexExchange::Tick(TimePoint now) {
   if (!began_) began_ = happened_ = awaited_ = now;
   if (settling_) Settle(now);
+  DropUnwanted(now);
   StartWaiting(now);
   std::vector<uint64_t> silent;
   for (auto& [question, fetch] : active_) {
@@ -100,11 +101,12 @@ void IndexExchange::Left(const std::string& origin, TimePoint now) {
 
 // --- asking -------------------------------------------------------------------------------------
 
-void IndexExchange::Ask(const RankLabel& rank, Answer answer) {
-  Later([this, rank, answer = std::move(answer)]() mutable {
+void IndexExchange::Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) {
+  Later([this, rank, asker = std::move(asker), answer = std::move(answer)]() mutable {
     if (waiting_.size() + active_.size() >= kMostRanks) return answer(nullptr);
     Fetch fetch;
     fetch.rank = rank;
+    fetch.asker = std::move(asker);
     fetch.answer = std::move(answer);
     waiting_.push_back(std::move(fetch));
     counts_.asked.fetch_add(1, std::memory_order_relaxed);
@@ -126,13 +128,25 @@ void IndexExchange::Settle(TimePoint now) {
   settling_ = now - awaited_ < kSettle && now - *began_ < kMostSettle;
 }
 
+void IndexExchange::DropUnwanted(TimePoint now) {
+  std::vector<uint64_t> unwanted;
+  for (const auto& [question, fetch] : active_) {
+    if (fetch.asker.expired()) unwanted.push_back(question);
+  }
+  for (const uint64_t question : unwanted) {
+    auto dropped = active_.extract(question);
+    End(std::move(dropped.mapped()), nullptr, now);
+  }
+}
+
 void IndexExchange::StartWaiting(TimePoint now) {
   if (!waiting_.empty()) happened_ = now;
   while (!waiting_.empty() && active_.size() < kAtOnce) {
     if (settling_ && PeersBut({}).empty()) return;
     Fetch fetch = std::move(waiting_.front());
     waiting_.pop_front();
-    if (!AskPeer(fetch, now)) {
+    // In a large fleet the last ones wait for longer than their askers do.
+    if (fetch.asker.expired() || !AskPeer(fetch, now)) {
       End(std::move(fetch), nullptr, now);
       continue;
     }
@@ -190,9 +204,11 @@ void IndexExchange::Take(const std::string& origin, const Piece& piece, TimePoin
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
     return TryNext(piece.question, now);
   }
-  const bool fits = (fetch.pieces != 0 || TakeHead(fetch, piece)) && TakeBytes(fetch, piece);
-  if (!fits) return Failed(piece.question, now);
-  fetch.progress = happened_ = now;
+  const bool known = fetch.pieces != 0 || TakeHead(fetch, piece);
+  const size_t missing = fetch.missing;
+  if (!known || !TakeBytes(fetch, piece)) return Failed(piece.question, now);
+  // A piece that came before is no progress: a peer that repeats it would never be given up.
+  if (fetch.missing < missing) fetch.progress = happened_ = now;
   if (fetch.missing > 0) return AskPieces(fetch, now);
   SendAsk(fetch, fetch.pieces);  // it may be forgotten there
   if (!Complete(fetch, now)) Failed(piece.question, now);
@@ -288,13 +304,17 @@ void IndexExchange::TakeRanks(const Piece& piece, TimePoint now) {
 
 bool IndexExchange::KnowsEnough(TimePoint now) {
   if (settling_) return false;
-  if (now - happened_ >= kQuiet) return true;
   if (!waiting_.empty() || !active_.empty()) return false;
   const uint64_t decided = taken_.adopted.load(std::memory_order_relaxed) +
                            taken_.dropped.load(std::memory_order_relaxed);
-  if (decided < given_) return false;
-  if (!expected_) return PeersBut({}).empty();
-  return std::ranges::includes(answered_, *expected_);
+  const bool all_decided = decided >= given_;
+  if (all_decided &&
+      (expected_ ? std::ranges::includes(answered_, *expected_) : PeersBut({}).empty())) {
+    return true;
+  }
+  if (now - happened_ < (all_decided ? kQuiet : kUndecided)) return false;
+  counts_.by_time.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // --- answering ----------------------------------------------------------------------------------
@@ -304,7 +324,9 @@ void IndexExchange::Serve(const std::string& origin, const struct Ask& ask, Time
   if (ask.about == kAboutRanks) return ServeRanks(origin, ask.question);
 }
 
-void IndexExchange::Refuse(const std::string& origin, uint64_t question) {
+void IndexExchange::Refuse(std::map<ServiceKey, Service>::iterator service) {
+  const auto [origin, question] = service->first;
+  services_.erase(service);
   voice_.TellOne(origin,
                  Piece{.to = origin, .question = question, .piece = 0, .pieces = 0, .bytes = {}});
 }
@@ -338,11 +360,16 @@ void IndexExchange::ServeRank(const std::string& origin, const struct Ask& ask, 
     if (services_.size() == kMostServices || static_cast<size_t>(of_one) == kMostServicesOfOne) {
       return;  // it asks again
     }
-    services_.emplace(key, Service{.rank = ask.rank, .asked = now});
+    services_.emplace(key, Service{.rank = ask.rank, .since = now, .asked = now});
     return BeginExport();
   }
   Service& service = found->second;
   service.asked = now;
+  if (service.postponed) {
+    if (now - service.since >= kPostpone) return Refuse(found);
+    service.postponed = false;
+    return BeginExport();
+  }
   if (!service.ready) return;
   if (ask.from >= PiecesIn(service.bytes)) {
     services_.erase(found);
@@ -360,8 +387,8 @@ size_t IndexExchange::served_bytes() const {
 
 void IndexExchange::BeginExport() {
   if (exporting_) return;
-  const auto next =
-      std::ranges::find_if(services_, [](const auto& entry) { return !entry.second.begun; });
+  const auto next = std::ranges::find_if(
+      services_, [](const auto& entry) { return !entry.second.begun && !entry.second.postponed; });
   const size_t used = served_bytes();
   if (next == services_.end() || used >= options_.most_bytes) return;
   exporting_ = true;
@@ -383,9 +410,11 @@ void IndexExchange::Exported(const ServiceKey& key, Result<std::string> snapshot
     found->second.bytes = *std::move(snapshot);
     sending_.push_back({key, 0});
     SendPieces();
+  } else if (found != services_.end() && snapshot.error().blame == Blame::kOverload) {
+    found->second.begun = false;
+    found->second.postponed = true;
   } else if (found != services_.end()) {
-    services_.erase(found);
-    Refuse(key.first, key.second);
+    Refuse(found);
   }
   BeginExport();
 }

@@ -12,12 +12,14 @@
 //
 // Whom      A peer that serves the same models, if there is one: it follows the same ranks.
 // Failure   A peer that has nothing, falls silent or sends damaged pieces is replaced by the next
-//           one. After kMostFailures of the latter the rank is joined without a snapshot.
+//           one. After kMostFailures of the latter the rank is joined without a snapshot, as when
+//           the one who asked has given up.
 // Settling  In the beginning it is not known who is there. A replica that is reached is waited for
 //           until it has found us in turn, for which it may have to look up a name.
 // Informed  A router is informed when every rank that a peer could tell of has been answered and
 //           taken up or dropped, or when there is no peer, or when nothing has happened for
-//           kQuiet: ranks of workers that this router does not have are never asked for.
+//           kQuiet: ranks of workers that this router does not have are never asked for. While
+//           snapshots are undecided, for kUndecided.
 // Pace      A peer sends at most kPiecesPerTick per tick, and exports one rank at a time.
 // Threads   The replicas' loop. Ask(), informed() and counts() from any thread. Both loops, the
 //           replicas' and the intake's, must have stopped before either object is destroyed.
@@ -58,6 +60,7 @@ struct IndexExchangeCounts {
   std::atomic<uint64_t> refused{0};   // times that a peer had none
   std::atomic<uint64_t> failed{0};    // times that a peer fell silent or sent a damaged one
   std::atomic<uint64_t> without{0};   // ranks that were joined without a snapshot
+  std::atomic<uint64_t> by_time{0};   // 1: informed only because nothing happened for a while
   std::atomic<uint64_t> served{0};    // snapshots that were made for others
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
@@ -76,7 +79,13 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // Until peers have been heard after the start, or after they could first be.
   static constexpr Duration kSettle = std::chrono::seconds(2);
   static constexpr Duration kMostSettle = std::chrono::seconds(15);
+  // How long an export is tried again while there is no memory for it. The one who asks waits
+  // kPatience.
+  static constexpr Duration kPostpone = std::chrono::seconds(2);
   static constexpr Duration kQuiet = std::chrono::seconds(5);
+  // The same while snapshots are undecided: an idle engine decides by its next event. As
+  // IntakeOptions::snapshot_wait, after which the intake drops them.
+  static constexpr Duration kUndecided = std::chrono::seconds(30);
   static constexpr Duration kKeep = std::chrono::seconds(5);  // an export, after the last question
 
   // Runs work on the replicas' loop; from any thread.
@@ -85,7 +94,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   IndexExchange(ReplicaVoice& voice, SnapshotTeller& teller, const SnapshotCounts& taken, Post post,
                 IndexExchangeOptions options);
 
-  void Ask(const RankLabel& rank, Answer answer) override;
+  void Ask(const RankLabel& rank, std::weak_ptr<const void> asker, Answer answer) override;
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
   void Tick(TimePoint now) override;
@@ -101,6 +110,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // A snapshot on its way to us.
   struct Fetch {
     RankLabel rank;
+    std::weak_ptr<const void> asker;
     Answer answer;
     std::vector<std::string> tried;  // peers; the last one is being asked
     size_t failures = 0;             // of these
@@ -117,7 +127,9 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   // A snapshot on its way to another.
   struct Service {
     RankLabel rank;
+    TimePoint since{};  // the first question
     bool begun = false;
+    bool postponed = false;  // there was no memory; until it is asked for again
     bool ready = false;
     std::string bytes;
     TimePoint asked{};
@@ -130,6 +142,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
 
   // --- asking ---
   void Settle(TimePoint now);
+  void DropUnwanted(TimePoint now);
   void StartWaiting(TimePoint now);
   // Those that are best to ask.
   std::vector<std::string> PeersBut(const std::vector<std::string>& tried) const;
@@ -154,7 +167,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   void Serve(const std::string& origin, const struct Ask& ask, TimePoint now);
   void ServeRanks(const std::string& origin, uint64_t question);
   void ServeRank(const std::string& origin, const struct Ask& ask, TimePoint now);
-  void Refuse(const std::string& origin, uint64_t question);
+  void Refuse(std::map<ServiceKey, Service>::iterator service);
   void BeginExport();
   void Exported(const ServiceKey& key, Result<std::string> snapshot);
   void SendPieces();

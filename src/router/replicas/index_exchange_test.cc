@@ -28,6 +28,10 @@ class KnownRanks final : public SnapshotTeller {
   }
 
   void Export(const RankLabel& rank, size_t most, Told told) override {
+    if (busy_ > 0) {
+      --busy_;
+      return told(Fail(Blame::kOverload, "later"));
+    }
     for (const auto& [label, holdings] : ranks_) {
       if (label != rank || HoldingExport::BytesFor(*holdings) > most) continue;
       const SnapshotHead head{.rank = label,
@@ -41,6 +45,7 @@ class KnownRanks final : public SnapshotTeller {
     }
     told(Fail(Blame::kPeer, "unknown"));
   }
+  void SetBusy(size_t exports) { busy_ = exports; }
   void ListRanks(Listed listed) override {
     std::vector<RankLabel> labels;
     for (const auto& [label, holdings] : ranks_) labels.push_back(label);
@@ -48,6 +53,7 @@ class KnownRanks final : public SnapshotTeller {
   }
 
  private:
+  size_t busy_ = 0;  // exports for which there is no memory
   MemoryMeter meter_{size_t{1} << 30};
   Epochs epochs_;
   PrefixIndex index_{{.size = kTokensPerBlock}, epochs_, meter_, 5};
@@ -69,6 +75,7 @@ struct Replica final : ReplicaVoice {
   ReplicaPeers others;
   KnownRanks known;
   SnapshotCounts taken;
+  bool decides = true;  // on what it is given, at once
   bool awaits = false;  // another one is reached, and was not heard
   IndexExchange exchange;
 };
@@ -110,10 +117,13 @@ class ExchangeTest : public testing::Test {
   // The answers by worker; null: without a snapshot.
   using Answers = std::map<uint64_t, std::shared_ptr<const HoldingSnapshot>>;
   void Ask(Replica& replica, uint64_t worker, Answers& answers) {
-    replica.exchange.Ask({worker, 0},
+    Ask(replica, worker, answers, patient_);
+  }
+  void Ask(Replica& replica, uint64_t worker, Answers& answers, std::weak_ptr<const void> asker) {
+    replica.exchange.Ask({worker, 0}, std::move(asker),
                          [&answers, &replica, worker](std::shared_ptr<const HoldingSnapshot> s) {
                            EXPECT_FALSE(answers.contains(worker)) << "answered twice";
-                           if (s) ++replica.taken.adopted;
+                           if (s && replica.decides) ++replica.taken.adopted;
                            answers[worker] = std::move(s);
                          });
   }
@@ -132,6 +142,12 @@ class ExchangeTest : public testing::Test {
     if (auto* piece = std::get_if<Piece>(&content); piece != nullptr && damaging_ == from) {
       if (!piece->bytes.empty()) piece->bytes[piece->bytes.size() / 2] ^= 1;
     }
+    if (auto* piece = std::get_if<Piece>(&content); piece != nullptr && repeating_ == from) {
+      if (piece->pieces > 1 && piece->piece != 0) {
+        piece->piece = 0;
+        piece->bytes.resize(IndexExchange::kPiece);
+      }
+    }
     EXPECT_LT(Encode({.group = "g", .origin = "o", .content = content}).size(),
               ReplicaMessage::kMostBytes);
     for (int copies = random_.Unit() < twice_ ? 2 : 1; copies > 0; --copies) {
@@ -142,8 +158,9 @@ class ExchangeTest : public testing::Test {
   std::vector<std::unique_ptr<Replica>>& replicas() { return replicas_; }
 
   std::deque<std::move_only_function<void()>> posted_;
-  std::string silent_;    // the replica whose messages are lost
-  std::string damaging_;  // whose pieces are changed
+  std::string silent_;     // the replica whose messages are lost
+  std::string damaging_;   // whose pieces are changed
+  std::string repeating_;  // who sends its first piece for each that is asked for
 
  protected:
   Random random_{3};
@@ -153,6 +170,7 @@ class ExchangeTest : public testing::Test {
   uint64_t latest_ = 2;  // milliseconds
   std::vector<Sent> sent_;
   std::vector<std::unique_ptr<Replica>> replicas_;
+  const std::shared_ptr<const int> patient_ = std::make_shared<const int>();
 };
 
 Replica::Replica(ExchangeTest& t, std::string n, uint64_t seed, size_t most_bytes)
@@ -366,6 +384,127 @@ TEST_F(ExchangeTest, ASnapshotThatIsTooLargeIsNotTaken) {
   Run(seconds(1));
   ASSERT_TRUE(answers.contains(1));
   EXPECT_TRUE(answers[1] == nullptr);
+}
+
+// Engines without replay that publish nothing.
+TEST_F(ExchangeTest, UndecidedSnapshotsAreAwaitedForLonger) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 100);
+  fresh.decides = false;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(29));
+  ASSERT_TRUE(answers[1] != nullptr);
+  EXPECT_FALSE(fresh.exchange.informed());
+  ++fresh.taken.dropped;
+  Run(milliseconds(10));
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().by_time, 0u);
+}
+
+TEST_F(ExchangeTest, UndecidedSnapshotsAreNotAwaitedForEver) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 100);
+  fresh.decides = false;
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(31));
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().by_time, 1u);
+}
+
+TEST_F(ExchangeTest, APeerThatRepeatsAPieceIsGivenUp) {
+  Replica& broken = Add("broken");
+  Replica& fresh = Add("new");
+  Introduce(fresh, broken);
+  Introduce(broken, fresh, false);
+  broken.known.Add({1, 0}, 100'000);
+  repeating_ = "broken";
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(seconds(5));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().failed, 1u);
+}
+
+TEST_F(ExchangeTest, APeerWithoutMemoryIsAskedAgain) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  for (uint64_t worker = 1; worker <= 2; ++worker) old.known.Add({worker, 0}, 1000);
+  old.known.SetBusy(5);
+  Answers answers;
+  for (uint64_t worker = 1; worker <= 2; ++worker) Ask(fresh, worker, answers);
+  Run(seconds(2));
+  ASSERT_EQ(answers.size(), 2u);
+  for (const auto& [worker, snapshot] : answers) EXPECT_TRUE(snapshot != nullptr) << worker;
+  EXPECT_EQ(fresh.exchange.counts().refused, 0u);
+  EXPECT_EQ(fresh.exchange.counts().failed, 0u);
+}
+
+TEST_F(ExchangeTest, APeerThatStaysWithoutMemoryRefuses) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  old.known.Add({1, 0}, 1000);
+  old.known.SetBusy(1'000'000);
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(IndexExchange::kPostpone + seconds(1));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().refused, 1u);
+  EXPECT_EQ(fresh.exchange.counts().failed, 0u);
+}
+
+TEST_F(ExchangeTest, SnapshotsAreMadeOnlyForThoseWhoStillWait) {
+  Replica& old = Add("old");
+  Replica& fresh = Add("new");
+  Introduce(fresh, old);
+  Introduce(old, fresh, false);
+  for (uint64_t worker = 1; worker <= 8; ++worker) old.known.Add({worker, 0}, 40'000);
+  Answers answers;
+  auto impatient = std::make_shared<const int>();
+  for (uint64_t worker = 1; worker <= 8; ++worker) {
+    if (worker <= 4) Ask(fresh, worker, answers);
+    if (worker > 4) Ask(fresh, worker, answers, impatient);
+  }
+  Run(milliseconds(1));
+  impatient.reset();
+  Run(seconds(3));
+  ASSERT_EQ(answers.size(), 8u);
+  for (const auto& [worker, snapshot] : answers) EXPECT_EQ(snapshot != nullptr, worker <= 4);
+  EXPECT_EQ(old.exchange.counts().served, 4u);
+  EXPECT_EQ(fresh.exchange.counts().received, 4u);
+  EXPECT_EQ(fresh.exchange.counts().without, 4u);
+  EXPECT_TRUE(fresh.exchange.informed());
+}
+
+TEST_F(ExchangeTest, OneWhoGivesUpFreesThePlaceOfItsSnapshot) {
+  Replica& silent = Add("silent");
+  Replica& fresh = Add("new");
+  Introduce(fresh, silent);
+  Introduce(silent, fresh, false);
+  silent_ = "silent";
+  Answers answers;
+  auto impatient = std::make_shared<const int>();
+  Ask(fresh, 1, answers, impatient);
+  Run(milliseconds(100));
+  EXPECT_TRUE(answers.empty());
+  impatient.reset();
+  Run(milliseconds(6));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_EQ(fresh.exchange.counts().without, 1u);
 }
 
 // Whoever is in the group can ask for anything, and send anything.
