@@ -71,7 +71,7 @@ void Intake::TakePolled(WorkerId worker, PolledWord word) {
     Feed& feed = *found->second;
     if (feed.polled) {
       feed.streams.front().stream->Heard(std::move(word));
-    } else if (feed.streams.empty()) {
+    } else {
       feed.early.Keep(context_.budget, std::move(word));
     }
   });
@@ -195,6 +195,10 @@ void Intake::Carry(Feed& feed, SourcePlan plan) {
   if (!plan.final && !feed.streams.empty()) return;  // unreachable: the last plan stays valid
   if (plan.poll) {
     feed.polled = true;
+    // Of a look at which the engine's poll failed.
+    for (const Followed& followed : feed.streams) followed.stream->Stop();
+    feed.streams.clear();
+    context_.board.SetProblem(feed.owner.worker->id(), {});
     auto stream = std::make_shared<PollStream>(context_, feed.owner, *std::move(plan.poll));
     feed.streams.push_back({{}, stream});
     Spawn(KeepPolling(stream));

@@ -66,8 +66,8 @@ class Intake final : public SnapshotTeller {
   struct Feed {  // of one worker
     StreamOwner owner;
     std::vector<Followed> streams;
-    bool polled = false;
-    EarlyWords early;  // until it is known whether it is polled
+    bool polled = false;  // by the only stream
+    EarlyWords early;     // until it is known whether it is polled
     bool gone = false;
     std::string said;    // the last problem that was logged
     TimePoint probed{};  // when ports that do not connect were last probed

@@ -27,6 +27,8 @@ class PolledEnginePages final : private HttpHandler {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.address().port()); }
   int polls() const { return polls_; }
+  // Polls are answered 503, as by an engine that is not ready.
+  void Fail(bool fails) { fails_ = fails; }
   void Add(std::string answer) {
     const std::lock_guard lock(mutex_);
     answers_.push_back(std::move(answer));
@@ -39,7 +41,14 @@ class PolledEnginePages final : private HttpHandler {
     auto reading = connection.ReadBody();
     co_await reading;
     Answer answer{.status = 404, .body = "{}", .headers = {}};
-    if (path && method == "POST") answer = {.status = 200, .body = Next(), .headers = {}};
+    if (path && method == "POST") {
+      ++polls_;
+      if (fails_) {
+        answer.status = 503;
+      } else {
+        answer = {.status = 200, .body = Next(), .headers = {}};
+      }
+    }
     if (path && method == "OPTIONS" && refuses_options_) answer.status = 405;
     auto responding = connection.Respond(answer);
     co_await responding;
@@ -49,7 +58,6 @@ class PolledEnginePages final : private HttpHandler {
   }
   std::string Next() {
     const std::lock_guard lock(mutex_);
-    ++polls_;
     if (answers_.empty()) return "[]";
     std::string answer = std::move(answers_.front());
     answers_.pop_front();
@@ -58,6 +66,7 @@ class PolledEnginePages final : private HttpHandler {
 
   const bool refuses_options_;
   std::atomic<int> polls_ = 0;
+  std::atomic<bool> fails_ = false;
   std::mutex mutex_;
   std::deque<std::string> answers_;  // guarded by mutex_
   LoopThread thread_;
@@ -67,7 +76,10 @@ class PolledEnginePages final : private HttpHandler {
 // Other routers, as the test wants them.
 class ScriptedTurn final : public PollTurn {
  public:
-  bool Mine(WorkerId) override { return mine; }
+  bool Mine(WorkerId) override {
+    if (!mine) ++in_vain;
+    return mine;
+  }
   std::optional<PolledView> Known(WorkerId) const override {
     const std::lock_guard lock(mutex_);
     return known_;
@@ -90,6 +102,7 @@ class ScriptedTurn final : public PollTurn {
   }
 
   std::atomic<bool> mine = false;
+  std::atomic<int> in_vain = 0;  // times that it was not this router's turn
   std::atomic<int> rests = 0;
   std::atomic<int> ends = 0;
 
@@ -119,6 +132,7 @@ class PolledRouter {
     sizes_.Reported(worker_->id(), {}, TimePoint{});
     const auto endpoint = std::make_shared<const Endpoint>(Endpoint{*Url::Parse(url), nullptr});
     IntakeOptions options;
+    options.port = 1;  // nobody publishes there
     options.poll_interval = milliseconds(1);
     options.look_again = milliseconds(10);
     intake_ = *Intake::Create(
@@ -241,6 +255,27 @@ TEST_F(PollStreamTest, AnEngineWithoutAPathOfPollsIsAskedOnceAndItsAnswerPassedO
   EXPECT_EQ(engine.polls(), 1);
   Stop();
   EXPECT_EQ(turn.words().front().body, PolledBody(0, 3));
+}
+
+TEST_F(PollStreamTest, AWorkerWhoseFirstPollFailedHearsItsGroupFromThenOn) {
+  PolledEnginePages engine;
+  engine.Fail(true);
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return engine.polls() > 1; }));
+  ASSERT_FALSE(board_.All().empty()) << "its conventional port is tried meanwhile";
+  turn.mine = false;
+  ASSERT_TRUE(Becomes([&] { return turn.in_vain > 0; })) << "it waits for its turn";
+  engine.Fail(false);
+  intake_->TakePolled(worker_->id(), {{1, {{0, 3}}}, PolledBody(0, 3), true});
+  turn.SetKnown({.process = 1, .next = {{0, 5}}});
+  ASSERT_TRUE(Becomes([&] { return status().source.ends_with(PollStream::kPath); }));
+  intake_->TakePolled(worker_->id(), {{1, {{0, 5}}}, PolledBody(3, 5), true});
+  EXPECT_TRUE(Becomes([&] { return last() == 4; }));
+  EXPECT_EQ(status().batches.Get(), 5u);
+  EXPECT_EQ(status().gaps.Get(), 0u);
+  Stop();
 }
 
 TEST_F(PollStreamTest, ARouterThatPollsWithAnOldViewIsCorrected) {
