@@ -5,8 +5,8 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled()
-//          and snapshot_counts() from any.
+//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled(),
+//          polling() and snapshot_counts() from any.
 #pragma once
 
 #include <atomic>
@@ -52,6 +52,9 @@ class Intake final : public SnapshotTeller {
   // A polled engine returns each event only once. A router that is shutting down stops polling, so
   // that the next router receives them.
   void StopPolling();
+  // The other routers still need what the engines answer to polls that were sent before. An engine
+  // holds a poll for up to two seconds, and the events that it then answers are in no other answer.
+  bool polling() const;
   void Stop();
 
   void Export(const RankLabel& rank, size_t most, Told told) override;

@@ -83,6 +83,11 @@ void PollExchange::Ends(WorkerId worker) {
   turns_.erase(worker);
 }
 
+bool PollExchange::telling() const {
+  const std::lock_guard lock(mutex_);
+  return !outgoing_.empty();
+}
+
 void PollExchange::Queue(WorkerId worker, PolledWord word) {
   if (alone()) return;
   if (outgoing_bytes_ + word.body.size() > kMostOutgoing) {

@@ -63,6 +63,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   void Polled(WorkerId worker, PolledWord word) override;
   void Rests(WorkerId worker) override;
   void Ends(WorkerId worker) override;
+  bool telling() const override;
   bool alone() const override { return alone_.load(std::memory_order_relaxed); }
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
