@@ -82,6 +82,14 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .action = "Over all replicas, each polled worker is polled once.",
      .label_slots = {{{"role", "polls follows"}}},
      .page = "replicas.md"},
+    {.name = "fathom_replica_polled_answers_total",
+     .type = MetricType::kCounter,
+     .help = "Answers of TensorRT-LLM with events that were told to the other replicas, heard from "
+             "them, dropped because too many waited to be told, or heard in part",
+     .action = "`dropped` or `incomplete` increases: the network between the replicas is slower "
+               "than the events come; the workers' index entries were cleared.",
+     .label_slots = {{{"what", "told heard dropped incomplete"}}},
+     .page = "replicas.md"},
     {.name = "fathom_replica_snapshots_total",
      .type = MetricType::kCounter,
      .help =

@@ -1,8 +1,13 @@
 """TensorRT-LLM hands out each of its events once. Routers of a group share what they have polled, so that all of them
 know its caches; routers that do not know of each other take the events from each other, and say so."""
 
+import http.client
+import json
 import random
+import signal
 import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import wire
 from choices import QUICK, cached, complete, depth, follow, found, ids
@@ -82,6 +87,9 @@ def test_all_know_what_one_has_polled(world):
     for router in routers:
         assert router.metric("kv_router_feed_lost_batches_total") == 0
         assert "KV events were lost" not in router.log_text()
+        answers = {what: router.metric("fathom_replica_polled_answers_total", what=what)
+                   for what in ("told", "heard", "dropped", "incomplete")}
+        assert answers["told"] + answers["heard"] > 0 and answers["dropped"] == answers["incomplete"] == 0, answers
 
     # An engine that starts again has nothing, and counts from 0: all hear of it.
     port = workers[0].port
@@ -197,6 +205,90 @@ def test_another_one_polls_when_the_one_that_did_is_killed(world):
     for worker in workers:
         complete(worker, ids(number + 1))
         know(again, worker, ids(number + 1))
+
+
+class HoldingEngine:
+    """TensorRT-LLM as it is: a poll that finds no events waits up to two seconds for some, and hands them out even if
+    nobody is there any more to take them. In front of a mock, which answers at once."""
+
+    def __init__(self, engine):
+        self.engine, self.holds, self.turn = engine, 0, threading.Lock()
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def _answer(self):
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                held = (self.command, self.path) == ("POST", "/kv_cache_events")
+                status, page = owner.hold() if held else owner.ask(self.command, self.path, body)
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(page)))
+                self.end_headers()
+                self.wfile.write(page)
+
+            do_GET = do_POST = do_OPTIONS = _answer
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # who asked has gone
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def ask(self, method, path, body=b""):
+        connection = http.client.HTTPConnection("127.0.0.1", self.engine.port, timeout=wire.PATIENCE)
+        connection.request(method, path, body, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        page = answer.read()
+        connection.close()
+        return answer.status, page
+
+    def hold(self):
+        with self.turn:  # events go to who has waited longest
+            self.holds += 1
+            until = time.monotonic() + 2
+            while True:
+                status, page = self.ask("POST", "/kv_cache_events")
+                if status != 200 or json.loads(page) or time.monotonic() > until:
+                    return status, page
+                time.sleep(0.005)
+
+    def await_hold(self):
+        before = self.holds
+        eventually(lambda: self.holds > before, "a poll is held")
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_a_router_that_ends_passes_on_the_poll_that_the_engine_holds(world):
+    engine = trtllm(world)
+    with HoldingEngine(engine) as worker:
+        group = Mesh(world, *QUICK_POLLS)
+        routers = [group.start(name, workers=[worker]) for name in "ab"]
+        settle_turns(routers, [worker])
+        complete(engine, ids(1))
+        know(routers, worker, ids(1))
+        poller, other = sorted(routers, key=polls, reverse=True)
+        worker.await_hold()
+        poller.signal(signal.SIGTERM)
+        poller.wait_for_log("Draining")
+        complete(engine, ids(2))
+        assert poller.wait() == 0
+        know([other], worker, ids(2))
+        complete(engine, ids(3))
+        know([other], worker, ids(3))
+        assert depth(other, worker, ids(1) + [1]) == len(ids(1))
+        assert lost(other) == 0
+        world.end()
 
 
 def test_routers_without_a_group_take_the_events_from_each_other_and_say_so(world):

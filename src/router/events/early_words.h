@@ -28,6 +28,7 @@ class EarlyWords {
 
  private:
   std::vector<PolledWord> words_;
+  size_t bytes_ = 0;  // of them
   std::optional<ByteHolder> held_;
 };
 

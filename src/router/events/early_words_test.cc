@@ -35,5 +35,17 @@ TEST(EarlyWords, AreBounded) {
   EXPECT_EQ(words.Take().size(), EarlyWords::kMost);
 }
 
+TEST(EarlyWords, SmallOnesAreCountedTogether) {
+  constexpr size_t kSmall = 32 << 10;
+  ByteBudget budget(kLarge);
+  EarlyWords words;
+  for (size_t i = 0; i < EarlyWords::kMost; ++i) {
+    words.Keep(budget, WordOf(std::string(kSmall, 'x')));
+  }
+  EXPECT_EQ(budget.used(), kLarge);
+  EXPECT_EQ(words.Take().size(), kLarge / kSmall);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 }  // namespace
 }  // namespace fathom

@@ -71,19 +71,28 @@ void Intake::TakePolled(WorkerId worker, PolledWord word) {
     Feed& feed = *found->second;
     if (feed.polled) {
       feed.streams.front().stream->Heard(std::move(word));
-    } else if (feed.streams.empty()) {
+    } else {
       feed.early.Keep(context_.budget, std::move(word));
     }
   });
 }
 
+// Counted like a poll: until it is done, one may begin.
 void Intake::StopPolling() {
-  loop_.Post([this] {
+  loop_.Post([this, counted = context_.CountPoll()] {
+    context_.polling_ended = true;
     for (const auto& [id, feed] : feeds_) {
       if (!feed->polled) continue;
       for (const Followed& followed : feed->streams) followed.stream->Stop();
     }
   });
+}
+
+bool Intake::polling() const {
+  const PollTurn* const turn = context_.poll_turn;
+  if (turn == nullptr || turn->alone()) return false;
+  // In this order: an answer is passed on before its poll is no longer counted.
+  return context_.polls.load() > 0 || turn->telling();
 }
 
 // Holdings must be released before the index: StopAll() does that, so it is waited for, which takes
@@ -195,8 +204,13 @@ void Intake::Carry(Feed& feed, SourcePlan plan) {
   if (!plan.final && !feed.streams.empty()) return;  // unreachable: the last plan stays valid
   if (plan.poll) {
     feed.polled = true;
+    // Of a look at which the engine's poll failed.
+    for (const Followed& followed : feed.streams) followed.stream->Stop();
+    feed.streams.clear();
+    context_.board.SetProblem(feed.owner.worker->id(), {});
     auto stream = std::make_shared<PollStream>(context_, feed.owner, *std::move(plan.poll));
     feed.streams.push_back({{}, stream});
+    if (context_.polling_ended) stream->Stop();  // its first answer is passed on all the same
     Spawn(KeepPolling(stream));
     // After the stream has taken an answer of its own, which was asked for before.
     for (PolledWord& word : early) stream->Heard(std::move(word));

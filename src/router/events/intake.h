@@ -5,8 +5,8 @@
 // (an additional rank, a removed worker) are detected, and streams are started or stopped.
 //
 // Threads  Streams run on their own loop and thread, which is also the only writer of the index.
-//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled()
-//          and snapshot_counts() from any.
+//          Start(), StopPolling() and Stop() from one thread. Export(), ListRanks(), TakePolled(),
+//          polling() and snapshot_counts() from any.
 #pragma once
 
 #include <atomic>
@@ -52,6 +52,9 @@ class Intake final : public SnapshotTeller {
   // A polled engine returns each event only once. A router that is shutting down stops polling, so
   // that the next router receives them.
   void StopPolling();
+  // The other routers still need what the engines answer to polls that were sent before. An engine
+  // holds a poll for up to two seconds, and the events that it then answers are in no other answer.
+  bool polling() const;
   void Stop();
 
   void Export(const RankLabel& rank, size_t most, Told told) override;
@@ -66,8 +69,8 @@ class Intake final : public SnapshotTeller {
   struct Feed {  // of one worker
     StreamOwner owner;
     std::vector<Followed> streams;
-    bool polled = false;
-    EarlyWords early;  // until it is known whether it is polled
+    bool polled = false;  // by the only stream
+    EarlyWords early;     // until it is known whether it is polled
     bool gone = false;
     std::string said;    // the last problem that was logged
     TimePoint probed{};  // when ports that do not connect were last probed

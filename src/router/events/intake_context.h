@@ -1,6 +1,7 @@
 // What every stream of events shares.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -49,6 +50,14 @@ struct IntakeContext {
   SnapshotCounts& snapshot_counts;
   SnapshotSource* snapshots = nullptr;  // null: no other router is asked
   PollTurn* poll_turn = nullptr;        // null: no other router polls
+  bool polling_ended = false;           // no poll may begin
+  std::atomic<size_t> polls = 0;        // that are counted
+
+  // To be held from before a poll is sent until its answer has been passed on.
+  std::shared_ptr<void> CountPoll() {
+    polls.fetch_add(1);
+    return {this, [](IntakeContext* context) { context->polls.fetch_sub(1); }};
+  }
 
   // Bounds on the memory that one engine can use here.
   static constexpr ZmtpLimits kStreamLimits{.frames = 1024, .message = 64 << 20, .command = 4096};

@@ -40,6 +40,7 @@ PollStream::PollStream(IntakeContext& context, const StreamOwner& owner, Beginni
     : context_(context),
       owner_(owner),
       first_(std::move(beginning.first)),
+      first_counted_(std::move(beginning.counted)),
       order_(std::move(beginning.known), context.loop.now()),
       caller_(context.loop, context.resolver, owner.endpoint, [this] { Doubt(); }),
       taking_over_(context.snapshots != nullptr && !order_.view().next.empty()) {
@@ -99,7 +100,8 @@ Task<Result<std::string>> PollStream::Ask(IntakeContext& context, const StreamOw
 
 Task<void> PollStream::Run() {
   if (first_) TakeOwn(order_.view(), *std::exchange(first_, std::nullopt));
-  if (taking_over_) Spawn(TakeOver(shared_from_this()));
+  first_counted_.reset();
+  if (taking_over_ && !stopped_) Spawn(TakeOver(shared_from_this()));
   const FetchRequest request = Poll(*owner_.worker);
   while (!stopped_) {
     if (order_.ready()) {  // a long answer is still being applied
@@ -112,12 +114,14 @@ Task<void> PollStream::Run() {
       continue;
     }
     const PolledView sent = order_.view();
+    auto counted = context_.CountPoll();
     auto asking = caller_.Fetch(request, context_.loop.now() + kAnswerTime);
     auto polled = co_await asking;
     auto answer = EventsIn(std::move(polled));
     const bool answered = answer.has_value();
     // Also a stream that was stopped in the meantime: the others need the events.
     if (answered) TakeOwn(sent, *std::move(answer));
+    counted.reset();
     if (stopped_) co_return;
     SetConnected(answered);
     if (!answered) Rest();

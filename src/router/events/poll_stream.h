@@ -37,6 +37,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   struct Beginning {
     PolledView known;                  // of others
     std::optional<std::string> first;  // an answer that was already received, after `known`
+    std::shared_ptr<void> counted;     // its poll
   };
   PollStream(IntakeContext& context, const StreamOwner& owner, Beginning beginning);
 
@@ -98,6 +99,7 @@ class PollStream final : public Stream, public std::enable_shared_from_this<Poll
   IntakeContext& context_;
   const StreamOwner owner_;
   std::optional<std::string> first_;
+  std::shared_ptr<void> first_counted_;
   std::optional<CatchUp::Share> catching_up_;  // until it is applied
   PolledOrder order_;
   TrtllmDecoder decoder_;

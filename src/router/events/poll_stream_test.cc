@@ -27,6 +27,11 @@ class PolledEnginePages final : private HttpHandler {
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(server_.address().port()); }
   int polls() const { return polls_; }
+  // A poll that finds no events waits for some, as the engine lets it.
+  void Hold(bool holds) { holds_ = holds; }
+  bool holding() const { return held_ > 0; }
+  // Polls are answered 503, as by an engine that is not ready.
+  void Fail(bool fails) { fails_ = fails; }
   void Add(std::string answer) {
     const std::lock_guard lock(mutex_);
     answers_.push_back(std::move(answer));
@@ -39,7 +44,17 @@ class PolledEnginePages final : private HttpHandler {
     auto reading = connection.ReadBody();
     co_await reading;
     Answer answer{.status = 404, .body = "{}", .headers = {}};
-    if (path && method == "POST") answer = {.status = 200, .body = Next(), .headers = {}};
+    if (path && method == "POST") {
+      ++polls_;
+      ++held_;
+      while (holds_ && empty()) co_await thread_.loop().Sleep(milliseconds(5));
+      --held_;
+      if (fails_) {
+        answer.status = 503;
+      } else {
+        answer = {.status = 200, .body = Next(), .headers = {}};
+      }
+    }
     if (path && method == "OPTIONS" && refuses_options_) answer.status = 405;
     auto responding = connection.Respond(answer);
     co_await responding;
@@ -47,9 +62,12 @@ class PolledEnginePages final : private HttpHandler {
   Answer Refuse(const RequestProblem& problem) override {
     return {.status = problem.status, .body = problem.what, .headers = {}};
   }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return answers_.empty();
+  }
   std::string Next() {
     const std::lock_guard lock(mutex_);
-    ++polls_;
     if (answers_.empty()) return "[]";
     std::string answer = std::move(answers_.front());
     answers_.pop_front();
@@ -58,7 +76,10 @@ class PolledEnginePages final : private HttpHandler {
 
   const bool refuses_options_;
   std::atomic<int> polls_ = 0;
-  std::mutex mutex_;
+  std::atomic<int> held_ = 0;
+  std::atomic<bool> holds_ = false;
+  std::atomic<bool> fails_ = false;
+  mutable std::mutex mutex_;
   std::deque<std::string> answers_;  // guarded by mutex_
   LoopThread thread_;
   LoopbackServer server_;
@@ -67,7 +88,10 @@ class PolledEnginePages final : private HttpHandler {
 // Other routers, as the test wants them.
 class ScriptedTurn final : public PollTurn {
  public:
-  bool Mine(WorkerId) override { return mine; }
+  bool Mine(WorkerId) override {
+    if (!mine) ++in_vain;
+    return mine;
+  }
   std::optional<PolledView> Known(WorkerId) const override {
     const std::lock_guard lock(mutex_);
     return known_;
@@ -78,6 +102,7 @@ class ScriptedTurn final : public PollTurn {
   }
   void Rests(WorkerId) override { ++rests; }
   void Ends(WorkerId) override { ++ends; }
+  bool telling() const override { return tells; }
   bool alone() const override { return false; }
 
   void SetKnown(PolledView view) {
@@ -90,6 +115,8 @@ class ScriptedTurn final : public PollTurn {
   }
 
   std::atomic<bool> mine = false;
+  std::atomic<int> in_vain = 0;  // times that it was not this router's turn
+  std::atomic<bool> tells = false;
   std::atomic<int> rests = 0;
   std::atomic<int> ends = 0;
 
@@ -119,6 +146,7 @@ class PolledRouter {
     sizes_.Reported(worker_->id(), {}, TimePoint{});
     const auto endpoint = std::make_shared<const Endpoint>(Endpoint{*Url::Parse(url), nullptr});
     IntakeOptions options;
+    options.port = 1;  // nobody publishes there
     options.poll_interval = milliseconds(1);
     options.look_again = milliseconds(10);
     intake_ = *Intake::Create(
@@ -241,6 +269,66 @@ TEST_F(PollStreamTest, AnEngineWithoutAPathOfPollsIsAskedOnceAndItsAnswerPassedO
   EXPECT_EQ(engine.polls(), 1);
   Stop();
   EXPECT_EQ(turn.words().front().body, PolledBody(0, 3));
+}
+
+TEST_F(PollStreamTest, AWorkerWhoseFirstPollFailedHearsItsGroupFromThenOn) {
+  PolledEnginePages engine;
+  engine.Fail(true);
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return engine.polls() > 1; }));
+  ASSERT_FALSE(board_.All().empty()) << "its conventional port is tried meanwhile";
+  turn.mine = false;
+  ASSERT_TRUE(Becomes([&] { return turn.in_vain > 0; })) << "it waits for its turn";
+  engine.Fail(false);
+  intake_->TakePolled(worker_->id(), {{1, {{0, 3}}}, PolledBody(0, 3), true});
+  turn.SetKnown({.process = 1, .next = {{0, 5}}});
+  ASSERT_TRUE(Becomes([&] { return status().source.ends_with(PollStream::kPath); }));
+  intake_->TakePolled(worker_->id(), {{1, {{0, 5}}}, PolledBody(3, 5), true});
+  EXPECT_TRUE(Becomes([&] { return last() == 4; }));
+  EXPECT_EQ(status().batches.Get(), 5u);
+  EXPECT_EQ(status().gaps.Get(), 0u);
+  Stop();
+}
+
+TEST_F(PollStreamTest, APollThatTheEngineHoldsIsPassedOnByARouterThatEnds) {
+  PolledEnginePages engine;
+  engine.Add(PolledBody(0, 3));
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return last() == 2; }));
+  engine.Hold(true);
+  ASSERT_TRUE(Becomes([&] { return engine.holding(); }));
+  intake_->StopPolling();
+  ASSERT_TRUE(Becomes([&] { return turn.ends > 0; }));
+  EXPECT_TRUE(intake_->polling());
+  const int polls = engine.polls();
+  engine.Add(PolledBody(3, 5));
+  EXPECT_TRUE(Becomes([&] { return !intake_->polling(); }));
+  EXPECT_EQ(turn.words().back(), (PolledWord{{1, {{0, 5}}}, PolledBody(3, 5), false}));
+  EXPECT_EQ(engine.polls(), polls);
+  turn.tells = true;
+  EXPECT_TRUE(intake_->polling()) << "it has not left yet";
+  Stop();
+}
+
+TEST_F(PollStreamTest, SoIsTheFirstPollOfAll) {
+  PolledEnginePages engine;
+  engine.Hold(true);
+  ScriptedTurn turn;
+  turn.mine = true;
+  Start(engine.url(), &turn);
+  ASSERT_TRUE(Becomes([&] { return engine.holding(); }));
+  intake_->StopPolling();
+  EXPECT_TRUE(intake_->polling());
+  engine.Add(PolledBody(0, 3));
+  EXPECT_TRUE(Becomes([&] { return !intake_->polling(); }));
+  ASSERT_FALSE(turn.words().empty());
+  EXPECT_EQ(turn.words().front(), (PolledWord{{1, {{0, 3}}}, PolledBody(0, 3), false}));
+  EXPECT_EQ(engine.polls(), 1);
+  Stop();
 }
 
 TEST_F(PollStreamTest, ARouterThatPollsWithAnOldViewIsCorrected) {

@@ -46,6 +46,8 @@ class PollTurn {
   virtual void Rests(WorkerId worker) = 0;
   // The worker is not followed any more. Polled() may still come once, with the last answer.
   virtual void Ends(WorkerId worker) = 0;
+  // What was passed on still waits to be told.
+  virtual bool telling() const = 0;
   // No other router could pass on anything.
   virtual bool alone() const = 0;
 };

@@ -104,8 +104,8 @@ Task<bool> HasPollPath(IntakeContext& context, const StreamOwner& owner) {
 Task<void> AwaitTurn(IntakeContext& context, const StreamOwner& owner) {
   const WorkerId worker = owner.worker->id();
   const TimePoint latest = context.loop.now() + kLongestTurn;
-  while (!context.poll_turn->Mine(worker) && !context.poll_turn->Known(worker) &&
-         context.loop.now() < latest) {
+  while (!context.polling_ended && !context.poll_turn->Mine(worker) &&
+         !context.poll_turn->Known(worker) && context.loop.now() < latest) {
     co_await context.loop.Sleep(kTurnAgain);
   }
 }
@@ -127,6 +127,8 @@ Task<std::optional<PollStream::Beginning>> BeginPolling(IntakeContext& context,
       co_return beginning;
     }
   }
+  if (context.polling_ended) co_return std::nullopt;
+  beginning.counted = context.CountPoll();
   auto polling = PollStream::Ask(context, owner);
   auto answer = co_await polling;
   if (!answer || !Trim(*answer).starts_with('[')) {

@@ -129,6 +129,11 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
   const MetricFamily& polled = Metric("fathom_replica_polled_workers");
   out.Add(polled, {{"role", "polls"}}, static_cast<double>(view->polls));
   out.Add(polled, {{"role", "follows"}}, static_cast<double>(view->follows));
+  const MetricFamily& answers = Metric("fathom_replica_polled_answers_total");
+  out.Add(answers, {{"what", "told"}}, static_cast<double>(view->answers.told));
+  out.Add(answers, {{"what", "heard"}}, static_cast<double>(view->answers.heard));
+  out.Add(answers, {{"what", "dropped"}}, static_cast<double>(view->answers.dropped));
+  out.Add(answers, {{"what", "incomplete"}}, static_cast<double>(view->answers.incomplete));
   AddMessages(*view, out);
 }
 

@@ -61,20 +61,21 @@ std::optional<PolledView> PollExchange::Known(WorkerId worker) const {
 void PollExchange::Polled(WorkerId worker, PolledWord word) {
   const std::lock_guard lock(mutex_);
   // After Ends() there is no turn, and none may be taken again.
-  if (!word.polls && !turns_.contains(worker)) return Queue(worker, std::move(word));
+  if (!word.polls && !turns_.contains(worker)) return Queue(worker, std::move(word), {});
   Turn& turn = turns_[worker];
   const bool news = !word.body.empty() || !word.polls;
   if (word.polls) turn.answered = true;
   word.polls = word.polls || turn.polls();
-  turn.view = word.view;
-  if (news) Queue(worker, std::move(word));
+  const PolledView before = std::exchange(turn.view, word.view);
+  if (news) Queue(worker, std::move(word), before);
 }
 
 void PollExchange::Rests(WorkerId worker) {
   const std::lock_guard lock(mutex_);
   const auto turn = turns_.find(worker);
   if (turn == turns_.end() || !std::exchange(turn->second.answered, false)) return;
-  Queue(worker, {.view = turn->second.view, .body = {}, .polls = false});
+  const PolledView& view = turn->second.view;
+  Queue(worker, {.view = view, .body = {}, .polls = false}, view);
 }
 
 void PollExchange::Ends(WorkerId worker) {
@@ -83,7 +84,12 @@ void PollExchange::Ends(WorkerId worker) {
   turns_.erase(worker);
 }
 
-void PollExchange::Queue(WorkerId worker, PolledWord word) {
+bool PollExchange::telling() const {
+  const std::lock_guard lock(mutex_);
+  return !outgoing_.empty();
+}
+
+void PollExchange::Queue(WorkerId worker, PolledWord word, const PolledView& before) {
   if (alone()) return;
   if (outgoing_bytes_ + word.body.size() > kMostOutgoing) {
     ++counts_.dropped;
@@ -94,6 +100,7 @@ void PollExchange::Queue(WorkerId worker, PolledWord word) {
     counts_.told_bytes += word.body.size();
   }
   outgoing_bytes_ += word.body.size();
+  ++waiting_.try_emplace(worker, Waiting{.words = 0, .told = before}).first->second.words;
   outgoing_.push_back({worker, std::move(word), ++answers_, 0});
 }
 
@@ -114,7 +121,7 @@ uint64_t PollExchange::Score(WorkerId worker, std::string_view replica) {
 void PollExchange::Tick(TimePoint now) {
   if (!began_) began_ = now;
   alone_.store(voice_.peers().empty(), std::memory_order_relaxed);
-  TellParts();
+  TellParts(now);
   if (now - decided_ < kDecideEvery) return;
   decided_ = now;
   Forget(now);
@@ -180,11 +187,13 @@ void PollExchange::Announce(TimePoint now) {
     for (auto& [worker, turn] : turns_) {
       if (!turn.polls() || now - turn.announced < kAnnounce) continue;
       turn.announced = now;
+      const auto waiting = waiting_.find(worker);
+      const PolledView& view = waiting == waiting_.end() ? turn.view : waiting->second.told;
       news.push_back({.worker = worker.value(),
                       .answer = ++answers_,
                       .bytes = {},
-                      .process = turn.view.process,
-                      .ranks = RanksOf(turn.view)});
+                      .process = view.process,
+                      .ranks = RanksOf(view)});
     }
   }
   for (PolledAnswer& told : news) voice_.Tell(std::move(told));
@@ -192,34 +201,64 @@ void PollExchange::Announce(TimePoint now) {
 
 // --- what is told -------------------------------------------------------------------------------
 
-void PollExchange::TellParts() {
+void PollExchange::TellParts(TimePoint now) {
+  if (now < tell_again_) return;
   for (size_t bytes = 0; bytes < kBytesPerTick;) {
-    auto part = NextPart();
+    const auto part = FrontPart();
     if (!part) return;
+    if (!TellPart(*part, now)) {
+      tell_again_ = now + kTellAgain;
+      return;
+    }
+    PartIsTold();
     bytes += std::max<size_t>(part->bytes.size(), 1);
-    voice_.Tell(*std::move(part));
   }
 }
 
-std::optional<PolledAnswer> PollExchange::NextPart() {
+// False: one of the others does not take it yet.
+bool PollExchange::TellPart(const PolledAnswer& part, TimePoint now) {
+  if (part.parts == 1) {
+    voice_.Tell(part);
+    return true;
+  }
+  bool taken = true;
+  for (const auto& [id, peer] : voice_.peers()) {
+    if (have_part_.contains(id)) continue;
+    if (voice_.TellOne(id, part)) {
+      have_part_.insert(id);
+      refuse_from_.erase(id);
+      continue;
+    }
+    const TimePoint from = refuse_from_.try_emplace(id, now).first->second;
+    if (now - from < kPatience) taken = false;
+  }
+  return taken;
+}
+
+std::optional<PolledAnswer> PollExchange::FrontPart() const {
   const std::lock_guard lock(mutex_);
   if (outgoing_.empty()) return std::nullopt;
+  const Outgoing& out = outgoing_.front();
+  return PolledAnswer{.worker = out.worker.value(),
+                      .part = out.part,
+                      .parts = static_cast<uint32_t>(out.parts()),
+                      .answer = out.answer,
+                      .bytes = out.word.body.substr(out.part * kPart, kPart),
+                      .process = out.word.view.process,
+                      .ranks = RanksOf(out.word.view),
+                      .polls = out.word.polls};
+}
+
+void PollExchange::PartIsTold() {
+  have_part_.clear();
+  const std::lock_guard lock(mutex_);
   Outgoing& out = outgoing_.front();
-  const std::string& body = out.word.body;
-  const size_t parts = std::max<size_t>(1, (body.size() + kPart - 1) / kPart);
-  PolledAnswer told{.worker = out.worker.value(),
-                    .part = out.part,
-                    .parts = static_cast<uint32_t>(parts),
-                    .answer = out.answer,
-                    .bytes = body.substr(out.part * kPart, kPart),
-                    .process = out.word.view.process,
-                    .ranks = RanksOf(out.word.view),
-                    .polls = out.word.polls};
-  if (++out.part == parts) {
-    outgoing_bytes_ -= body.size();
-    outgoing_.pop_front();
-  }
-  return told;
+  if (++out.part < out.parts()) return;
+  outgoing_bytes_ -= out.word.body.size();
+  const auto waiting = waiting_.find(out.worker);
+  waiting->second.told = std::move(out.word.view);
+  if (--waiting->second.words == 0) waiting_.erase(waiting);
+  outgoing_.pop_front();
 }
 
 // --- what is heard ------------------------------------------------------------------------------
@@ -260,6 +299,10 @@ std::optional<std::string> PollExchange::Assemble(const std::string& origin,
   constexpr size_t kMostParts = kLongestAnswer / kPart + 2;
   if (told.parts > kMostParts || told.part >= told.parts) return std::nullopt;
   const AnswerName name{origin, told.answer};
+  // What is told to one may reach the others, too.
+  if (const auto last = finished_.find(origin);
+      last != finished_.end() && last->second == told.answer)
+    return std::nullopt;
   if (!unfinished_.contains(name)) {
     while (unfinished_.size() >= kMostUnfinished) DropOldest();
     unfinished_[name] = {.since = now,
@@ -282,6 +325,7 @@ std::optional<std::string> PollExchange::Assemble(const std::string& origin,
   for (const auto& part : answer.parts) body += *part;
   unfinished_bytes_ -= answer.bytes;
   unfinished_.erase(name);
+  finished_[origin] = told.answer;
   return body;
 }
 
@@ -307,12 +351,16 @@ void PollExchange::ForgetPollers(const std::function<bool(const Pollers::value_t
   }
 }
 
-void PollExchange::Joined(const std::string& /*origin*/, TimePoint /*now*/) {
+void PollExchange::Joined(const std::string& origin, TimePoint /*now*/) {
+  finished_.erase(origin);  // a new process counts from the beginning
   alone_.store(false, std::memory_order_relaxed);
 }
 
 void PollExchange::Left(const std::string& origin, TimePoint /*now*/) {
   ForgetPollers([&](const auto& poller) { return poller.first == origin; });
+  finished_.erase(origin);
+  have_part_.erase(origin);
+  refuse_from_.erase(origin);
   std::erase_if(unfinished_, [&](const auto& answer) {
     if (answer.first.origin != origin) return false;
     unfinished_bytes_ -= answer.second.bytes;

@@ -6,16 +6,21 @@
 //             kListen. So replicas need not follow the same workers, one that cannot reach the
 //             engine is replaced, and for a moment two may poll, which does no harm.
 //   answers   are passed on as they were polled, in parts. Others apply them by event id
-//             (router/events/polled_order.h).
+//             (router/events/polled_order.h). One of several parts is told to each of the others by
+//             itself, a part when all have taken the one before, so that it displaces nothing else
+//             that they are told. Who takes none for kPatience is not waited for until it does
+//             again.
 //   presence  Who polls says so every kAnnounce, with its view of the ids, as long as its polls are
 //             answered, and says when it ends. So a newcomer learns that the worker is polled, and
-//             from where on; and a lost answer is noticed also if no event follows it.
+//             from where on; and a lost answer is noticed also if no event follows it. Its
+//             view has nothing of an answer that still waits to be told.
 //
 // Threads  PollTurn from any thread, ReplicaGuest on the replicas' loop.
 // Memory   kMostOutgoing bytes wait to be told; kMostIncoming bytes of answers that are not
 //          complete; kMostWorkers workers of others.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -23,6 +28,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -43,6 +49,8 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   static constexpr Duration kStep = std::chrono::seconds(1);
   static constexpr Duration kPartsWithin = std::chrono::seconds(2);
   static constexpr Duration kForgetAfter = std::chrono::seconds(60);
+  static constexpr Duration kPatience = std::chrono::seconds(1);
+  static constexpr Duration kTellAgain = std::chrono::milliseconds(20);
   static constexpr Duration kDecideEvery = std::chrono::milliseconds(50);
 
   static constexpr size_t kPart = 192 << 10;
@@ -63,6 +71,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   void Polled(WorkerId worker, PolledWord word) override;
   void Rests(WorkerId worker) override;
   void Ends(WorkerId worker) override;
+  bool telling() const override;
   bool alone() const override { return alone_.load(std::memory_order_relaxed); }
 
   void Heard(const ReplicaMessage& message, TimePoint now) override;
@@ -100,6 +109,12 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
     PolledWord word;
     uint64_t answer = 0;
     uint32_t part = 0;
+    size_t parts() const { return std::max<size_t>(1, (word.body.size() + kPart - 1) / kPart); }
+  };
+  // Of a worker, in outgoing_.
+  struct Waiting {
+    size_t words = 0;
+    PolledView told;  // the view without them
   };
   // Another replica that polls a worker.
   struct Poller {
@@ -120,10 +135,13 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
     friend auto operator<=>(const AnswerName&, const AnswerName&) = default;
   };
 
-  void Queue(WorkerId worker, PolledWord word);
+  // `before` is the worker's view without it.
+  void Queue(WorkerId worker, PolledWord word, const PolledView& before);
   static uint64_t Score(WorkerId worker, std::string_view replica);
-  void TellParts();
-  std::optional<PolledAnswer> NextPart();
+  void TellParts(TimePoint now);
+  std::optional<PolledAnswer> FrontPart() const;
+  bool TellPart(const PolledAnswer& part, TimePoint now);
+  void PartIsTold();
   void Decide(TimePoint now);
   void Decide(WorkerId worker, Turn& turn, TimePoint now) const;
   void Announce(TimePoint now);
@@ -142,6 +160,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   std::unordered_map<WorkerId, Turn> turns_;
   std::deque<Outgoing> outgoing_;
   size_t outgoing_bytes_ = 0;
+  std::unordered_map<WorkerId, Waiting> waiting_;
   uint64_t answers_ = 0;
   Counts counts_;
 
@@ -149,6 +168,10 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   std::unordered_map<WorkerId, Pollers> pollers_;
   std::map<AnswerName, Unfinished> unfinished_;
   size_t unfinished_bytes_ = 0;
+  std::map<std::string, uint64_t> finished_;      // the last answer of several parts, by origin
+  std::set<std::string> have_part_;               // the next part to be told
+  std::map<std::string, TimePoint> refuse_from_;  // since when they take none
+  TimePoint tell_again_{};
   std::optional<TimePoint> began_;
   TimePoint decided_{};
 };

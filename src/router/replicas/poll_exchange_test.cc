@@ -20,8 +20,10 @@ class PollGroup {
     void Tell(ReplicaMessage::Content content) override {
       group.Spread(id_, std::get<PolledAnswer>(content));
     }
-    bool TellOne(const std::string&, ReplicaMessage::Content content) override {
-      Tell(std::move(content));
+    bool TellOne(const std::string& to, ReplicaMessage::Content content) override {
+      if (group.takes && !group.takes(to)) return false;
+      group.Pass(id_, to, std::get<PolledAnswer>(content));
+      if (group.twice) group.Pass(id_, to, std::get<PolledAnswer>(content));
       return true;
     }
     const ReplicaPeers& peers() const override { return peers_; }
@@ -78,16 +80,21 @@ class PollGroup {
   }
   void Spread(const std::string& from, const PolledAnswer& told) {
     for (auto& [name, member] : members_) {
-      if (name == from || (lose && lose(told))) continue;
-      ReplicaMessage message;
-      message.origin = from;
-      message.content = told;
-      EXPECT_LE(Encode(message).size(), ReplicaMessage::kMostBytes);
-      member->exchange.Heard(message, now_);
+      if (name != from) Pass(from, name, told);
     }
+  }
+  void Pass(const std::string& from, const std::string& to, const PolledAnswer& told) {
+    if (lose && lose(told)) return;
+    ReplicaMessage message;
+    message.origin = from;
+    message.content = told;
+    EXPECT_LE(Encode(message).size(), ReplicaMessage::kMostBytes);
+    members_.at(to)->exchange.Heard(message, now_);
   }
 
   std::function<bool(const PolledAnswer&)> lose;
+  std::function<bool(const std::string& to)> takes;  // a part of a long answer
+  bool twice = false;                                // it comes
 
  private:
   TimePoint now_{seconds(1000)};
@@ -238,6 +245,69 @@ TEST(PollExchange, AnswersArePassedOnInParts) {
   EXPECT_EQ(group["b"].heard[0], (PolledWord{{5, {{0, 9}, {3, 4}}}, body, true}));
   EXPECT_EQ(group["b"].heard[1], (PolledWord{{6, {}}, "", false}));
   EXPECT_EQ(group["a"].exchange.counts().told_bytes, body.size());
+  EXPECT_EQ(group["b"].exchange.counts().heard, 1u);
+}
+
+// Of 60 parts; a tick is 50 ms here.
+TEST(PollExchange, ALongAnswerWaitsForWhoIsSlow) {
+  PollGroup group;
+  for (const char* name : {"a", "b", "c"}) group.Join(name);
+  const std::string poller = group.Pass(seconds(10));
+  const std::string slow = poller == "a" ? "b" : "a";
+  group[poller].follows = false;  // it polls no more than what follows
+  int room = 0;
+  group.takes = [&](const std::string& to) { return to != slow || room-- > 0; };
+  const std::string body(60 * PollExchange::kPart, 'x');
+  PollExchange& exchange = group[poller].exchange;
+  exchange.Polled(kEngine, {{5, {{0, 9}}}, body, true});
+  exchange.Polled(kEngine, {{5, {{0, 10}}}, "next", true});
+  group[slow].heard.clear();
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_TRUE(exchange.telling());
+    room = 2;
+    group.Pass(milliseconds(50));
+  }
+  EXPECT_FALSE(exchange.telling());
+  std::vector<std::string> heard;
+  EXPECT_GE(group[slow].heard.size(), 3u) << "its presence, too";
+  for (const PolledWord& word : group[slow].heard) {
+    if (!word.body.empty()) {
+      heard.push_back(word.body);
+    } else if (heard.empty()) {
+      EXPECT_LT(word.view.process, 5u) << "what waits must not be missed";
+    }
+  }
+  EXPECT_EQ(heard, (std::vector<std::string>{body, "next"}));
+}
+
+TEST(PollExchange, APartThatComesAgainIsNoOtherAnswer) {
+  PollGroup group;
+  for (const char* name : {"a", "b"}) group.Join(name);
+  group.Pass(seconds(10));
+  group.twice = true;
+  group["a"].exchange.Polled(kEngine, {{5, {}}, std::string(2 * PollExchange::kPart, 'x'), true});
+  group.Pass(seconds(5));
+  EXPECT_EQ(group["b"].exchange.counts().heard, 1u);
+  EXPECT_EQ(group["b"].exchange.counts().incomplete, 0u);
+}
+
+TEST(PollExchange, WhoTakesNothingIsNotWaitedForLong) {
+  PollGroup group;
+  for (const char* name : {"a", "b", "c"}) group.Join(name);
+  group.Pass(seconds(10));
+  group.takes = [](const std::string& to) { return to != "b"; };
+  for (int i = 0; i < 2; ++i) {
+    const std::string body(60 * PollExchange::kPart, 'x');
+    group["a"].exchange.Polled(kEngine, {{5, {{0, 9}}}, body, true});
+    group.Pass(i == 0 ? PollExchange::kPatience + seconds(1) : seconds(1));
+    EXPECT_FALSE(group["a"].exchange.telling()) << i;
+  }
+  EXPECT_EQ(group["c"].exchange.counts().heard, 2u);
+  EXPECT_EQ(group["b"].exchange.counts().heard, 0u);
+  group.takes = nullptr;
+  const std::string body(2 * PollExchange::kPart, 'x');
+  group["a"].exchange.Polled(kEngine, {{5, {{0, 10}}}, body, true});
+  group.Pass(milliseconds(50));
   EXPECT_EQ(group["b"].exchange.counts().heard, 1u);
 }
 

@@ -49,6 +49,12 @@ struct ReplicaView {
   } snapshots;
   uint64_t polls = 0;    // workers that this replica polls for all
   uint64_t follows = 0;  // workers that another one polls
+  struct {               // answers to polls, with events
+    uint64_t told = 0;
+    uint64_t heard = 0;
+    uint64_t dropped = 0;     // not told: too many waited
+    uint64_t incomplete = 0;  // parts were not heard
+  } answers;
   uint64_t conflicts = 0;
   ReplicaGroupCounts counts;
   Carrier::Status carried;

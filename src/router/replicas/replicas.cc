@@ -193,6 +193,10 @@ void Replicas::ShowView(TimePoint now) {
     const PollExchange::Counts polls = polls_->counts();
     view->polls = polls.polling;
     view->follows = polls.followed;
+    view->answers = {.told = polls.told,
+                     .heard = polls.heard,
+                     .dropped = polls.dropped,
+                     .incomplete = polls.incomplete};
     WatchPlainPolls(polls);
   }
   view->informed = index_ == nullptr || index_->informed();

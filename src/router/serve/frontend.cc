@@ -433,7 +433,13 @@ bool Frontend::Drain(Duration patience) {
   server_->Drain();
   if (replicas_) replicas_->Drain();
   if (intake_) intake_->StopPolling();
-  const TimePoint until = std::chrono::steady_clock::now() + patience;
+  const TimePoint begin = std::chrono::steady_clock::now();
+  const TimePoint until = begin + patience;
+  // An engine holds a poll for up to two seconds.
+  const TimePoint until_polled = begin + std::chrono::milliseconds(2500);
+  const auto polling = [&] {
+    return intake_ && intake_->polling() && std::chrono::steady_clock::now() < until_polled;
+  };
   const auto busy = [this] {
     return context_->admission.inside() > 0 || context_->admission.waiting() > 0 ||
            context_->reading.load(std::memory_order_relaxed) > 0;
@@ -442,7 +448,7 @@ bool Frontend::Drain(Duration patience) {
   // not enough.
   constexpr int kLooks = 2;
   for (int idle = 0; idle < kLooks && std::chrono::steady_clock::now() < until;) {
-    idle = busy() ? 0 : idle + 1;
+    idle = busy() || polling() ? 0 : idle + 1;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return !busy();
