@@ -149,10 +149,11 @@ Result<ReplicasPlan> ReplicasPlanOf(std::span<const std::string_view> words) {
 // comes at the same time, and one router would not have to.
 void Spread(std::vector<TraceRequest>& trace) {
   Random random(1);
+  Duration gap{};  // the last group has that of the one before
   for (size_t begin = 0, end = 0; begin < trace.size(); begin = end) {
     const Duration at = trace[begin].at;
     while (end < trace.size() && trace[end].at == at) ++end;
-    const Duration gap = end < trace.size() ? trace[end].at - at : Duration::zero();
+    if (end < trace.size()) gap = trace[end].at - at;
     std::vector<double> places(end - begin);
     for (double& place : places) place = random.Unit();
     std::ranges::sort(places);
