@@ -1,7 +1,6 @@
 """Routers of one group that connect to each other over ZeroMQ."""
 
 import wire
-from wire import eventually
 
 KEY = b"a key that only the group has"
 
@@ -19,14 +18,7 @@ class Mesh:
         peers = ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
         return ["--replicas", f"zmq://{peers}", "--replica-listen", f"127.0.0.1:{self.ports[name]}"]
 
-    def start(self, name, *args, workers=(), ready=None):
+    def start(self, name, *args, workers=(), ready=None, key_file=None):
         return self.world.serve(*self.common, *self.carrier(name), "--replica-id", name, "--replica-key-file",
-                                self.key_file, "--replica-timeout", "2s", *args, workers=workers, ready=ready)
-
-
-def meet(*routers):
-    """All hear all."""
-    def all_hear():
-        views = [router.health()["replicas"] for router in routers]
-        return all(len(view) == len(routers) and all(row["hears_us"] for row in view) for view in views)
-    eventually(all_hear, "all replicas hear each other")
+                                key_file or self.key_file, "--replica-timeout", "2s", *args, workers=workers,
+                                ready=ready)

@@ -8,8 +8,8 @@ import pytest
 
 from choices import QUICK, cached, complete, depth, found, follow, ids
 from kv_engine import Known, KvEngine, batch, chain
+from proxy import Proxy
 from replica_mesh import Mesh
-from test_replicas import Proxy
 from wire import eventually
 
 PROMPTS = range(60)
