@@ -1,11 +1,14 @@
 """A real nats-server (Debian's, or the one that the variable NATS_SERVER names), and a client of few lines."""
 
+import contextlib
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import threading
+
+import pytest
 
 import wire
 from wire import eventually
@@ -48,6 +51,20 @@ class NatsServer:
     def kill(self):
         self.popen.kill()
         self.popen.wait()
+
+
+@contextlib.contextmanager
+def running(folder):
+    """Until the test ends. Where there is none the test is skipped, visibly."""
+    if not NATS_SERVER:
+        pytest.skip("no nats-server on this machine")
+    folder.mkdir()
+    server = NatsServer(folder)
+    try:
+        yield server
+    finally:
+        server.go_on()
+        server.kill()
 
 
 class NatsClient:

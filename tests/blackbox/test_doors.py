@@ -133,6 +133,23 @@ def test_keys_of_clients_do_not_open_the_admin_routes(mock, serve):
         assert health.json()["workers_ready"] == 1 and worker.url not in health.text()
 
 
+@pytest.mark.parametrize("flags", [["--admin-key", "boss"], ["--host", "0.0.0.0", "--admin-key", "boss"],
+                                   ["--host", "0.0.0.0", "--admin-listen", "127.0.0.1:0"]], ids=" ".join)
+def test_only_operators_see_the_other_routers_of_the_group(mock, serve, flags):
+    mesh = wire.free_port()
+    router = serve("--replicas", f"zmq://127.0.0.1:{mesh}", "--replica-listen", f"127.0.0.1:{mesh}", "--replica-open",
+                   "--replica-id", "router-7", *flags, workers=[mock()])
+    for headers in ({}, {"Authorization": "Bearer another"}):
+        health = router.get("/health", headers)
+        assert health.json()["workers_ready"] == 1
+        assert not health.json().keys() & {"replicas", "replica_carrier"} and "router-7" not in health.text()
+    admin = router.port
+    if "--admin-listen" in flags:
+        admin = int(router.wait_for_log(r"Admin pages.*127\.0\.0\.1:(\d+)").group(1))
+    health = wire.get(admin, "/health", {"Authorization": "Bearer boss"}).json()
+    assert health["replicas"][0]["id"] == "router-7" and health["replica_carrier"]["kind"] == "zmq"
+
+
 @pytest.mark.parametrize("flags", [["--admin-key", "boss"], ["--open-admin"], ["--admin-listen", "127.0.0.1:0"]],
                          ids=" ".join)
 def test_what_opens_the_admin_routes_beside_keys_of_clients(mock, serve, flags):

@@ -9,9 +9,10 @@ import pytest
 import nats_server
 import wire
 from fake_engine import DONE_EVENT, LAST_CHUNK, STREAM_HEAD, FakeEngine, token_event, whole_answer
-from nats_server import NatsClient, NatsServer
-from replica_mesh import KEY, Mesh, meet
+from nats_server import NatsClient
+from replica_mesh import KEY, Mesh
 from replica_peer import Peer
+from replica_views import meet
 from wire import eventually
 
 
@@ -253,14 +254,10 @@ def test_a_router_that_is_gone_is_named_and_then_forgotten(world):
 
 # --- over NATS
 
-@pytest.mark.skipif(not nats_server.NATS_SERVER, reason="no nats-server on this machine")
 def test_over_nats_also_with_views_that_are_old(world):
     """Two routers that both believe of the other that it has a model, because somebody has said so, ask once each."""
-    folder = world.folder / "nats"
-    folder.mkdir()
-    nats = NatsServer(folder)
-    client = NatsClient(nats.port)
-    try:
+    with nats_server.running(world.folder / "nats") as nats:
+        client = NatsClient(nats.port)
         slices = SlicesOverNats(world, nats.url)
         workers = [world.mock(), world.mock(model="qwen")]
         a = slices.slice("a", models="mock-*", workers=workers)
@@ -284,6 +281,4 @@ def test_over_nats_also_with_views_that_are_old(world):
             assert "does not serve it" in answer.error["message"]
         assert [forwarded(router) for router in (a, b)] == counts
         assert ask(a, "qwen").status == 200
-    finally:
         client.close()
-        nats.kill()

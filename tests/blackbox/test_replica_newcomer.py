@@ -8,8 +8,8 @@ import pytest
 
 from choices import QUICK, cached, complete, depth, found, follow, ids
 from kv_engine import Known, KvEngine, batch, chain
+from proxy import Proxy
 from replica_mesh import Mesh
-from test_replicas import Proxy
 from wire import eventually
 
 PROMPTS = range(60)
@@ -96,6 +96,20 @@ def test_engines_without_replay_are_taken_over_with_their_next_event(world):
     eventually(lambda: blocks(new) == blocks(old) and sum(blocks(new).values()) >= 40, "both know the same")
     for number in range(10):
         assert depth(new, workers[number % 2], ids(number) + [1]) == len(ids(number))
+
+
+def test_an_engine_without_events_holds_up_nothing(world):
+    """It describes itself on no page, as engines of other kinds, so that the usual port is tried, in vain."""
+    worker = world.mock()
+    flags = ("--kv-events-replay-wait", "1h", "--kv-events-replay-timeout", "1h", "--ready-when", "informed")
+    alone = world.serve(*flags, workers=[worker], ready=0)
+    be_ready(alone)
+    assert alone.chat().status == 200
+    group = Mesh(world, *flags)
+    for name in "ab":
+        router = group.start(name, workers=[worker], ready=0)
+        be_ready(router)
+        assert router.chat().status == 200
 
 
 # --- what does not fit

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import wire
 from choices import QUICK, cached, complete, depth, follow, found, ids
 from replica_mesh import Mesh
+from replica_views import ranks
 from trust import rank_of
 from wire import eventually
 
@@ -32,12 +33,6 @@ def settle_turns(routers, workers):
         return (sum(polls(router) for router in routers) == len(workers) and
                 all(polls(router) + polls(router, "follows") == len(workers) for router in routers))
     eventually(settled, "each worker is polled by one")
-
-
-def ranks(router):
-    """{url: (last event, blocks)} of what the router knows."""
-    return {rank["url"]: (rank["last_sequence"], rank["blocks"]) for rank in
-            router.get("/debug/index").json()["ranks"]}
 
 
 def know(routers, worker, prompt):
