@@ -223,7 +223,8 @@ def test_keys_of_clients_hold_for_both(world):
 def test_a_router_that_is_gone_is_named_and_then_forgotten(world):
     worker = world.mock(model="qwen", token_interval="20ms")
     slices = Slices(world)
-    wrong = slices.slice("a", "--first-byte-timeout", "1s", models="mock-*", workers=[world.mock()])
+    wrong = slices.slice("a", "--first-byte-timeout", "1s", "--queue-timeout", "0s", "--router-queue-timeout",
+                         "0s", models="mock-*", workers=[world.mock()])
     right = slices.slice("b", models="qwen", workers=[worker])
     until_forwarded(wrong, "qwen")
 

@@ -38,14 +38,17 @@ FollowedRank::FollowedRank(IntakeContext& context, const StreamOwner& owner, uin
       follower_(*this, !replay_.empty()),
       kept_(context.budget) {
   feed_.WatchLag(context.board.lag_after_first_byte);
-  const bool awaited = !replay_.empty() || context.snapshots != nullptr;
-  if (awaited) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
+  if (!replay_.empty()) catching_up_.emplace(owner_.worker->catch_up, context.loop.now());
 }
 
 void FollowedRank::Connected() {
   if (catching_up_) catching_up_->Progress(context_.loop.now());
   const bool first = !std::exchange(joined_, true);
-  if (first && context_.snapshots != nullptr) return AskForSnapshot();
+  if (first && context_.snapshots != nullptr) {
+    // Not before: a publisher that is never reached is asked for nowhere, and holds up nothing.
+    if (!catching_up_) catching_up_.emplace(owner_.worker->catch_up, context_.loop.now());
+    return AskForSnapshot();
+  }
   Following(&StreamFollower::Connected);
 }
 

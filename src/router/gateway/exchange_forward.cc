@@ -40,7 +40,7 @@ TimePoint Exchange::PeerDeadline() const {
   const GatewayOptions& o = context_.options;
   const Duration attempts = o.first_byte_timeout * std::max<uint32_t>(o.retry_attempts, 1);
   constexpr Duration kWayThere = std::chrono::seconds(1);
-  return Deadline(o.queue_timeout + o.fleet_wait + o.dispatch_timeout + attempts + kWayThere);
+  return Deadline(o.queue_timeout + o.dispatch_timeout + attempts + kWayThere);
 }
 
 bool Exchange::IsOthers() const { return !context_.fleet.slice().Contains(fields_.model); }

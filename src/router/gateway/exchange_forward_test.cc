@@ -226,7 +226,7 @@ TEST_F(ExchangeForwardTest, AsksNoThirdReplica) {
 TEST_F(ExchangeForwardTest, DoesNotRepeatARequestThatTookTooLong) {
   // All that the other replica may take: its queues, its attempts, and a second for the way.
   options_.first_byte_timeout = std::chrono::milliseconds(50);
-  options_.queue_timeout = options_.fleet_wait = options_.dispatch_timeout = Duration::zero();
+  options_.queue_timeout = options_.dispatch_timeout = Duration::zero();
   const auto silent = [this](RawSocket& socket) {
     TakeRequest("silent", socket);
     socket.ReadToEnd();
