@@ -84,21 +84,22 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .page = "replicas.md"},
     {.name = "fathom_replica_polled_answers_total",
      .type = MetricType::kCounter,
-     .help = "Answers of TensorRT-LLM with events that were told to the other replicas, heard from "
-             "them, dropped because too many waited to be told, or heard in part",
+     .help = "Answers of TensorRT-LLM with events that were sent to the other replicas, received "
+             "from them, dropped because too many waited to be sent, or received in part",
      .action = "`dropped` or `incomplete` increases: the network between the replicas is slower "
                "than the events come; the workers' index entries were cleared.",
-     .label_slots = {{{"what", "told heard dropped incomplete"}}},
+     .label_slots = {{{"what", "sent received dropped incomplete"}}},
      .page = "replicas.md"},
     {.name = "fathom_replica_snapshots_total",
      .type = MetricType::kCounter,
      .help =
          "Ranks whose index was asked of other replicas, taken over, dropped because it did not "
-         "fit the engine's events, joined without (no replica had it), or sent",
+         "fit the engine's events, joined without (no replica had it), or sent; and times that a "
+         "replica fell silent or sent a damaged one",
      .action =
          "`dropped` for many ranks after a start: their engines have restarted. `without` for "
          "all ranks of a replica that was not the first: it did not hear the others in time.",
-     .label_slots = {{{"what", "asked taken dropped without sent"}}},
+     .label_slots = {{{"what", "asked taken dropped without failed sent"}}},
      .page = "replicas.md"},
 });
 

@@ -83,8 +83,8 @@ def test_all_know_what_one_has_polled(world):
         assert router.metric("kv_router_feed_lost_batches_total") == 0
         assert "KV events were lost" not in router.log_text()
         answers = {what: router.metric("fathom_replica_polled_answers_total", what=what)
-                   for what in ("told", "heard", "dropped", "incomplete")}
-        assert answers["told"] + answers["heard"] > 0 and answers["dropped"] == answers["incomplete"] == 0, answers
+                   for what in ("sent", "received", "dropped", "incomplete")}
+        assert answers["sent"] + answers["received"] > 0 and answers["dropped"] == answers["incomplete"] == 0, answers
 
     # An engine that starts again has nothing, and counts from 0: all hear of it.
     port = workers[0].port

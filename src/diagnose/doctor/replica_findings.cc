@@ -32,10 +32,13 @@ Finding Alone(const RouterLook& router, std::string message, std::string evidenc
   return finding;
 }
 
+// Two routers that have just met hear each other a moment later.
+constexpr double kTimeToHear = 5;  // seconds, as for /health
+
 std::string IdsOfDeaf(const RouterLook& router) {
   std::string ids;
   for (const RoutedReplica& replica : router.replicas) {
-    if (replica.self || replica.hears_us) continue;
+    if (replica.self || replica.hears_us || replica.unheard < kTimeToHear) continue;
     ids += (ids.empty() ? "" : ", ") + replica.id;
   }
   return ids;

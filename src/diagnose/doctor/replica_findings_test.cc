@@ -44,6 +44,9 @@ TEST(ReplicaFindings, ARouterThatHearsNobody) {
 TEST(ReplicaFindings, NamesThoseThatDoNotHear) {
   RouterLook router = RouterOfTwo();
   router.replicas[1].hears_us = false;
+  router.replicas[1].unheard = 1;
+  EXPECT_THAT(ReplicaFindings(router), IsEmpty()) << "they have just met";
+  router.replicas[1].unheard = 5;
   const auto findings = ReplicaFindings(router);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("not hearing it: b"));
@@ -112,7 +115,7 @@ TEST(ReplicaFindings, ReadsThePage) {
   ASSERT_TRUE(ReadRouterHealth(
       R"({"workers_total":1,"version":"1","replicas":[{"id":"a","self":true,"age_seconds":0,
           "workers":1,"hears_us":true},{"id":"b","self":false,"age_seconds":1.5,"workers":2,
-          "worker_set":"00000000000000ff","hears_us":false}],"replica_carrier":{"kind":"nats","group":"g","status":"down",
+          "worker_set":"00000000000000ff","hears_us":false,"unheard_seconds":7.5}],"replica_carrier":{"kind":"nats","group":"g","status":"down",
           "error":"refused","id_conflicts":2}})",
       look));
   ASSERT_THAT(look.replicas, SizeIs(2));
@@ -121,6 +124,7 @@ TEST(ReplicaFindings, ReadsThePage) {
   EXPECT_EQ(look.replicas[1].worker_set, "00000000000000ff");
   EXPECT_EQ(look.carrier.kind, "nats");
   EXPECT_FALSE(look.replicas[1].hears_us);
+  EXPECT_EQ(look.replicas[1].unheard, 7.5);
   EXPECT_TRUE(look.carrier.known);
   EXPECT_EQ(look.carrier.error, "refused");
   EXPECT_EQ(look.carrier.conflicts, 2u);

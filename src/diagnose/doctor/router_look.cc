@@ -82,6 +82,7 @@ RoutedReplica ReadReplica(const Json& json) {
                         .self = FlagOf(json, "self").value_or(false),
                         .hears_us = FlagOf(json, "hears_us").value_or(true),
                         .age = NumberOf(json, "age_seconds").value_or(0),
+                        .unheard = NumberOf(json, "unheard_seconds").value_or(0),
                         .workers = CountOf(json, "workers"),
                         .worker_set = TextOf(json, "worker_set"),
                         .models = {}};

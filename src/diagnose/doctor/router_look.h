@@ -108,7 +108,8 @@ struct RoutedReplica {
   std::string id;
   bool self = false;
   bool hears_us = true;
-  double age = 0;  // seconds
+  double age = 0;      // seconds
+  double unheard = 0;  // seconds, for which it does not hear this router
   uint64_t workers = 0;
   std::string worker_set;           // the same text for the same workers; empty: not known
   std::vector<std::string> models;  // patterns of those that it serves; empty: all

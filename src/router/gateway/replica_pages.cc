@@ -40,6 +40,9 @@ void WriteRow(JsonWriter& w, const ReplicaView::Row& row, TimePoint now) {
   w.EndArray();
   w.Key("informed").Bool(row.presence.informed);
   w.Key("hears_us").Bool(row.self || row.hears_us);
+  w.Key("unheard_seconds");
+  const bool heard = row.self || row.hears_us;
+  heard ? w.Null() : w.Number(Seconds(std::max(now - row.heard_us, Duration::zero())));
   w.Key("round_trip_seconds");
   row.round_trip == Duration::zero() ? w.Null() : w.Number(Seconds(row.round_trip));
   w.EndObject();
@@ -125,13 +128,14 @@ void CollectReplicas(const ReplicaBoard& board, Exposition& out) {
   out.Add(snapshots, {{"what", "taken"}}, static_cast<double>(view->snapshots.taken));
   out.Add(snapshots, {{"what", "dropped"}}, static_cast<double>(view->snapshots.dropped));
   out.Add(snapshots, {{"what", "without"}}, static_cast<double>(view->snapshots.without));
+  out.Add(snapshots, {{"what", "failed"}}, static_cast<double>(view->snapshots.failed));
   out.Add(snapshots, {{"what", "sent"}}, static_cast<double>(view->snapshots.told));
   const MetricFamily& polled = Metric("fathom_replica_polled_workers");
   out.Add(polled, {{"role", "polls"}}, static_cast<double>(view->polls));
   out.Add(polled, {{"role", "follows"}}, static_cast<double>(view->follows));
   const MetricFamily& answers = Metric("fathom_replica_polled_answers_total");
-  out.Add(answers, {{"what", "told"}}, static_cast<double>(view->answers.told));
-  out.Add(answers, {{"what", "heard"}}, static_cast<double>(view->answers.heard));
+  out.Add(answers, {{"what", "sent"}}, static_cast<double>(view->answers.told));
+  out.Add(answers, {{"what", "received"}}, static_cast<double>(view->answers.heard));
   out.Add(answers, {{"what", "dropped"}}, static_cast<double>(view->answers.dropped));
   out.Add(answers, {{"what", "incomplete"}}, static_cast<double>(view->answers.incomplete));
   AddMessages(*view, out);

@@ -45,6 +45,7 @@ struct ReplicaView {
     uint64_t taken = 0;
     uint64_t dropped = 0;  // they did not fit what the engine said then
     uint64_t without = 0;  // no other replica had one
+    uint64_t failed = 0;   // times that a replica fell silent, or sent a damaged one
     uint64_t told = 0;
   } snapshots;
   uint64_t polls = 0;    // workers that this replica polls for all

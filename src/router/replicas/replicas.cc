@@ -209,7 +209,14 @@ void Replicas::ShowView(TimePoint now) {
                        .taken = read(taken.adopted),
                        .dropped = read(taken.dropped),
                        .without = read(index_->counts().without),
+                       .failed = read(index_->counts().failed),
                        .told = read(index_->counts().served)};
+    if (read(index_->counts().by_time) > 0 && !std::exchange(said_by_time_, true)) {
+      log_.Warn("The index was not taken over from other replicas in time",
+                {{"ranks_asked", view->snapshots.asked},
+                 {"ranks_taken", view->snapshots.taken},
+                 {"docs", log_.docs().To("replicas.md")}});
+    }
   }
   board_.Publish(std::move(view));
 }

@@ -117,6 +117,7 @@ class Replicas {
   TimePoint since_{};
   uint64_t conflicts_ = 0;     // that were reported
   bool said_plain_ = false;    // that polled events can be read
+  bool said_by_time_ = false;  // that the index was not taken over in time
   ReplicaGroupCounts before_;  // at the last view
   std::string_view refused_;   // why, of the last message that was not believed
   TimePoint refused_at_{};
