@@ -223,7 +223,10 @@ def test_keys_of_clients_hold_for_both(world):
 def test_a_router_that_is_gone_is_named_and_then_forgotten(world):
     worker = world.mock(model="qwen", token_interval="20ms")
     slices = Slices(world)
-    wrong = slices.slice("a", "--first-byte-timeout", "1s", models="mock-*", workers=[world.mock()])
+    # All that the other router may take by these settings, the first one waits for.
+    short = ("--first-byte-timeout", "1s", "--retry-attempts", 1, "--queue-timeout", 0, "--router-queue-timeout", 0,
+             "--block-size-wait", 0)
+    wrong = slices.slice("a", *short, models="mock-*", workers=[world.mock()])
     right = slices.slice("b", models="qwen", workers=[worker])
     until_forwarded(wrong, "qwen")
 
