@@ -342,8 +342,8 @@ constexpr Option kOptions[] = {
              "that are not sealed with it are dropped."},
     {.name = "replica-open", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kReplicas,
-     .help = "Share without a key: every program that reaches the carrier can steer requests; none are "
-             "forwarded."},
+     .help = "Share without a key: every program that reaches the carrier can steer requests. "
+             "Requests are not forwarded."},
     {.name = "replica-timeout", .type = kDuration, .fallback = "5s", .range = {2, kHour},
      .commands = kServe, .section = kReplicas,
      .help = "What a replica has placed is forgotten when it was not heard for this time."},

@@ -94,7 +94,8 @@ inline constexpr auto kReplicaFamilies = std::to_array<MetricFamily>({
      .type = MetricType::kCounter,
      .help =
          "Ranks whose index was asked of other replicas, taken over, dropped because it did not "
-         "fit the engine's events, joined without (no replica had it), or sent; and times that a "
+         "fit the engine's events, joined without (no replica had it in time), or sent; and times "
+         "that a "
          "replica fell silent or sent a damaged one",
      .action =
          "`dropped` for many ranks after a start: their engines have restarted. `without` for "

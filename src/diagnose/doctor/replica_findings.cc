@@ -54,8 +54,8 @@ std::string IdsThatDiffer(const RouterLook& router, const RoutedReplica& own) {
   std::string ids;
   for (const RoutedReplica& replica : router.replicas) {
     if (replica.self || replica.models != own.models || SameWorkers(replica, own)) continue;
-    ids += fmt::format("{}{} has {}{}", ids.empty() ? "" : ", ", replica.id,
-                       replica.workers == own.workers ? "other " : "", replica.workers);
+    ids += fmt::format("{}{} has {}{}", ids.empty() ? "" : ", ", replica.id, replica.workers,
+                       replica.workers == own.workers ? " others" : "");
   }
   return ids;
 }
@@ -116,7 +116,7 @@ std::vector<Finding> ReplicaFindings(const RouterLook& router) {
   }
   if (const std::string late = IdsThatAreLate(router); !late.empty()) {
     findings.push_back(
-        Alone(router, "The word of other routers is old",
+        Alone(router, "The state of other routers is stale",
               fmt::format("each speaks every second and is forgotten when it is silent for "
                           "--replica-timeout; {}",
                           late)));

@@ -84,7 +84,7 @@ TEST(ReplicaFindings, AsManyWorkersThatAreOthers) {
   const auto findings = ReplicaFindings(router);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, FindingId::kReplicasDiffer);
-  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("b has other 8"));
+  EXPECT_THAT(findings[0].evidence.at(0), HasSubstr("b has 8 others"));
 }
 
 TEST(ReplicaFindings, AWordThatIsOld) {

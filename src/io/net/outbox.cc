@@ -8,11 +8,6 @@ size_t Outbox::SizeOf(const OutboxItem& item) {
   return kOverhead + item.to.size() + item.bytes->size();
 }
 
-bool Outbox::Refuse() {
-  ++dropped_;
-  return false;
-}
-
 bool Outbox::Keep(OutboxItem item) {
   bytes_ += SizeOf(item);
   items_.push_back(std::move(item));
@@ -21,7 +16,10 @@ bool Outbox::Keep(OutboxItem item) {
 
 bool Outbox::Push(OutboxItem item) {
   const size_t size = SizeOf(item);
-  if (size > most_bytes_) return Refuse();
+  if (size > most_bytes_) {
+    ++dropped_;
+    return false;
+  }
   while (bytes_ + size > most_bytes_) {
     Pop();
     ++dropped_;
@@ -30,7 +28,7 @@ bool Outbox::Push(OutboxItem item) {
 }
 
 bool Outbox::PushBulk(OutboxItem item) {
-  if (bytes_ + SizeOf(item) > most_bytes_ / 2) return Refuse();
+  if (bytes_ + SizeOf(item) > most_bytes_ / 2) return false;
   return Keep(std::move(item));
 }
 

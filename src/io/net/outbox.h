@@ -38,12 +38,11 @@ class Outbox {
 
   bool empty() const { return items_.empty(); }
   size_t bytes() const { return bytes_; }
-  // Those that were pushed and gave way, and those that were refused.
+  // Those that were pushed and gave way, or were too long.
   uint64_t dropped() const { return dropped_; }
 
  private:
   static size_t SizeOf(const OutboxItem& item);
-  bool Refuse();
   bool Keep(OutboxItem item);
 
   const size_t most_bytes_;

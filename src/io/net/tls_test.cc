@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -323,7 +324,9 @@ class HalfATicket {
     const size_t body = static_cast<uint8_t>(tickets[3]) * 256u + static_cast<uint8_t>(tickets[4]);
     CHECK(5 + body < tickets.size());
     Send(tickets.substr(0, 5 + body));
+    sent_ = true;
   }
+  bool sent() const { return sent_; }
 
  private:
   std::string TakeBytes() {
@@ -338,6 +341,7 @@ class HalfATicket {
   }
 
   const int fd_;
+  std::atomic<bool> sent_ = false;
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_;
   std::unique_ptr<SSL, decltype(&SSL_free)> tls_{nullptr, SSL_free};
 };
@@ -350,7 +354,7 @@ TEST_F(TlsTest, AWriteThatNeedsInputWhereAReadWaitsBreaksTheConnectionAlone) {
   HalfATicket server(pair.far);
   std::jthread serving([&] { server.Shake(); });
   struct Script {
-    static Task<void> Run(TlsTest& t) {
+    static Task<void> Run(TlsTest& t, const HalfATicket& server) {
       IoResult result;
       auto shaking = t.Shake(*t.client_, result);
       co_await shaking;
@@ -358,7 +362,8 @@ TEST_F(TlsTest, AWriteThatNeedsInputWhereAReadWaitsBreaksTheConnectionAlone) {
       std::string got;
       IoStatus status = IoStatus::kOk;
       auto receiving = t.Receive(*t.client_, 1, got, status);
-      co_await t.loop_.Sleep(milliseconds(100));
+      while (!server.sent()) co_await t.loop_.Sleep(milliseconds(1));
+      co_await t.loop_.Sleep(milliseconds(50));
       auto sending = t.Send(*t.client_, "ping", result);
       co_await sending;
       EXPECT_EQ(result.status, IoStatus::kError);
@@ -366,7 +371,7 @@ TEST_F(TlsTest, AWriteThatNeedsInputWhereAReadWaitsBreaksTheConnectionAlone) {
       co_await receiving;
     }
   };
-  RunToEnd(loop_, [&] { return Script::Run(*this); });
+  RunToEnd(loop_, [&] { return Script::Run(*this, server); });
 }
 
 TEST_F(TlsTest, TimesOutAHandshakeWithSomebodyWhoSaysNothing) {

@@ -71,7 +71,10 @@ void Intake::TakePolled(WorkerId worker, PolledWord word) {
     Feed& feed = *found->second;
     if (feed.polled) {
       feed.streams.front().stream->Heard(std::move(word));
-    } else {
+    } else if (std::ranges::none_of(feed.streams, [](const Followed& followed) {
+                 return followed.stream->connected();
+               })) {
+      // A worker whose stream is connected is not polled here; the others will see that, too.
       feed.early.Keep(context_.budget, std::move(word));
     }
   });

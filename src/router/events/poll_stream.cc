@@ -143,7 +143,6 @@ Task<void> PollStream::TakeOver(std::shared_ptr<PollStream> /*self*/) {
   const AskedSnapshots::Snapshots snapshots = co_await awaiting;
   asked_ = nullptr;
   for (const auto& snapshot : snapshots) {
-    if (stopped_) co_return;
     auto adopting = Adopt(snapshot);
     co_await adopting;
   }
@@ -155,8 +154,8 @@ Task<void> PollStream::Adopt(std::shared_ptr<const HoldingSnapshot> snapshot) {
   const SnapshotHead& head = snapshot->head();
   const std::vector<uint64_t>& proof = head.mark.fingerprints;
   const uint32_t number = head.rank.dp_rank;
-  const bool ours = head.rank.worker == owner_.worker->id().value() && proof.size() == 2 &&
-                    proof[0] == order_.view().process && !order_.next(number);
+  const bool ours = !stopped_ && head.rank.worker == owner_.worker->id().value() &&
+                    proof.size() == 2 && proof[0] == order_.view().process && !order_.next(number);
   bool good = false;
   if (ours) {
     const std::shared_ptr<Rank> rank = SharedRankOf(number);
@@ -166,9 +165,8 @@ Task<void> PollStream::Adopt(std::shared_ptr<const HoldingSnapshot> snapshot) {
                              .elsewhere = {}};
     auto importing = Import(*rank, snapshot, past);
     good = co_await importing;
-    if (stopped_) co_return;
     // Meanwhile the engine may have become another process.
-    good = good && proof[0] == order_.view().process &&
+    good = good && !stopped_ && proof[0] == order_.view().process &&
            order_.BeginAt(number, past.last_id + 1, context_.loop.now());
     if (good) {
       decoder_.Resume(number, past);
@@ -176,7 +174,7 @@ Task<void> PollStream::Adopt(std::shared_ptr<const HoldingSnapshot> snapshot) {
       rank->feed->status().last_sequence.store(static_cast<int64_t>(past.last_id),
                                                std::memory_order_relaxed);
       context_.snapshot_counts.blocks.fetch_add(snapshot->blocks(), std::memory_order_relaxed);
-    } else {
+    } else if (!stopped_) {
       rank->feed->Reset(context_.loop.now(), RankFeed::Process::kSame);
     }
   }

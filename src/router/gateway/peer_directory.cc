@@ -65,11 +65,11 @@ std::shared_ptr<const PeerRoute> PeerDirectory::Find(std::string_view model, Tim
                                                      const PeerRoute* but) const {
   const size_t turn = turn_.fetch_add(1, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<const PeerRoute> last;  // has just failed
+  std::shared_ptr<const PeerRoute> last;  // drains, or has just failed
   for (size_t i = 0; i < peers_.size(); ++i) {
     const Peer& peer = peers_[(turn + i) % peers_.size()];
     if (peer.route == nullptr || peer.route.get() == but || !peer.slice.Contains(model)) continue;
-    if (!FailedJustNow(*peer.route, now)) return peer.route;
+    if (!peer.told.draining && !FailedJustNow(*peer.route, now)) return peer.route;
     if (last == nullptr) last = peer.route;
   }
   return last;

@@ -6,7 +6,8 @@
 //
 // Trust    Requests go to these URLs with the client's credentials. Set() is for a group whose
 //          messages are sealed with a key, and for no other.
-// Choice   In turn among those that have the model; one that has just failed is asked last.
+// Choice   In turn among those that have the model; one that drains, or has just failed, is asked
+//          last.
 // Threads  Any. A mutex is held for a look at each peer, and only requests for models that are not
 //          served here come by.
 // Memory   At most kMost peers.
@@ -33,6 +34,7 @@ struct PeerReplica {
   std::string id;
   std::string url;                  // where clients reach it; empty: it cannot be forwarded to
   std::vector<std::string> models;  // patterns; empty: all
+  bool draining = false;            // it refuses new requests, so that clients send them again
   friend bool operator==(const PeerReplica&, const PeerReplica&) = default;
 };
 

@@ -62,6 +62,13 @@ TEST_F(PeerDirectoryTest, AsksOneLastThatHasJustFailed) {
   EXPECT_NE(Find("m"), "") << "all have failed: any is better than none";
 }
 
+TEST_F(PeerDirectoryTest, AsksOneThatDrainsOnlyIfThereIsNoOther) {
+  peers_.Set({{"a", "http://a:1", {}, true}, {"b", "http://b:1", {}}});
+  EXPECT_FALSE(FindOften("m").contains("a"));
+  peers_.Set({{"a", "http://a:1", {}, true}});
+  EXPECT_EQ(Find("m"), "a") << "its answer says that the request can be sent again";
+}
+
 TEST_F(PeerDirectoryTest, KnowsThoseWithoutAUrl) {
   peers_.Set({{"a", "", {"qwen"}}});
   EXPECT_EQ(Find("qwen"), "");

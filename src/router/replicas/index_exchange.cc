@@ -276,9 +276,18 @@ void IndexExchange::End(Fetch fetch, std::shared_ptr<const HoldingSnapshot> snap
 
 // --- being informed -----------------------------------------------------------------------------
 
+// Others follow ranks that this replica never asks for.
+std::vector<std::string> IndexExchange::PeersOfTheSameModels() const {
+  std::vector<std::string> alike;
+  for (const auto& [id, peer] : voice_.peers()) {
+    if (peer.presence.informed && peer.presence.models == options_.models) alike.push_back(id);
+  }
+  return alike;
+}
+
 void IndexExchange::AskForRanks(TimePoint now) {
   if (expected_ || (!ranks_peer_.empty() && now - ranks_asked_ < kAskAgain)) return;
-  const std::vector<std::string> peers = PeersBut({});
+  const std::vector<std::string> peers = PeersOfTheSameModels();
   if (peers.empty()) return;
   ranks_peer_ = peers[random_.Below(peers.size())];
   ranks_asked_ = now;
@@ -309,11 +318,11 @@ bool IndexExchange::KnowsEnough(TimePoint now) {
                            taken_.dropped.load(std::memory_order_relaxed);
   const bool all_decided = decided >= given_;
   if (all_decided &&
-      (expected_ ? std::ranges::includes(answered_, *expected_) : PeersBut({}).empty())) {
+      (expected_ ? std::ranges::includes(answered_, *expected_) : PeersOfTheSameModels().empty())) {
     return true;
   }
   if (now - happened_ < (all_decided ? kQuiet : kUndecided)) return false;
-  counts_.by_time.fetch_add(1, std::memory_order_relaxed);
+  if (!all_decided) counts_.by_time.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -60,7 +60,7 @@ struct IndexExchangeCounts {
   std::atomic<uint64_t> refused{0};   // times that a peer had none
   std::atomic<uint64_t> failed{0};    // times that a peer fell silent or sent a damaged one
   std::atomic<uint64_t> without{0};   // ranks that were joined without a snapshot
-  std::atomic<uint64_t> by_time{0};   // 1: informed only because nothing happened for a while
+  std::atomic<uint64_t> by_time{0};   // 1: informed though snapshots were not decided
   std::atomic<uint64_t> served{0};    // snapshots that were made for others
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
@@ -146,6 +146,7 @@ class IndexExchange final : public ReplicaGuest, public SnapshotSource {
   void StartWaiting(TimePoint now);
   // Those that are best to ask.
   std::vector<std::string> PeersBut(const std::vector<std::string>& tried) const;
+  std::vector<std::string> PeersOfTheSameModels() const;
   bool AskPeer(Fetch& fetch, TimePoint now);
   void AskPieces(Fetch& fetch, TimePoint now);
   void SendAsk(const Fetch& fetch, size_t piece);

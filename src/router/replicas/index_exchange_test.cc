@@ -318,6 +318,22 @@ TEST_F(ExchangeTest, ThoseThatServeTheSameModelsAreAskedFirst) {
   EXPECT_TRUE(answers[2] != nullptr);
 }
 
+TEST_F(ExchangeTest, RanksOfOtherModelsAreNotAwaited) {
+  Replica& fresh = Add("new");
+  Replica& other = Add("other");
+  Introduce(fresh, other);
+  Introduce(other, fresh, false);
+  fresh.others["other"].presence.models = {"llama-*"};
+  other.known.Add({9, 0}, 100);
+  Answers answers;
+  Ask(fresh, 1, answers);
+  Run(IndexExchange::kSettle + seconds(1));
+  ASSERT_TRUE(answers.contains(1));
+  EXPECT_TRUE(answers[1] == nullptr);
+  EXPECT_TRUE(fresh.exchange.informed());
+  EXPECT_EQ(fresh.exchange.counts().by_time, 0u);
+}
+
 TEST_F(ExchangeTest, ADamagedSnapshotIsNotGiven) {
   Replica& old = Add("old");
   Replica& fresh = Add("new");

@@ -210,7 +210,7 @@ void PollExchange::TellParts(TimePoint now) {
       tell_again_ = now + kTellAgain;
       return;
     }
-    PartIsTold();
+    PartIsTold(now);
     bytes += std::max<size_t>(part->bytes.size(), 1);
   }
 }
@@ -226,11 +226,16 @@ bool PollExchange::TellPart(const PolledAnswer& part, TimePoint now) {
     if (have_part_.contains(id)) continue;
     if (voice_.TellOne(id, part)) {
       have_part_.insert(id);
-      refuse_from_.erase(id);
       continue;
     }
-    const TimePoint from = refuse_from_.try_emplace(id, now).first->second;
-    if (now - from < kPatience) taken = false;
+    Slow& slow = slow_[id];
+    if (!slow.since) slow.since = now;
+    const Duration here = now - *slow.since;
+    if (here < kPatience && slow.waited + here < kPatience + part.parts * kPartTime) {
+      taken = false;
+    } else {
+      slow.missed = true;
+    }
   }
   return taken;
 }
@@ -249,11 +254,19 @@ std::optional<PolledAnswer> PollExchange::FrontPart() const {
                       .polls = out.word.polls};
 }
 
-void PollExchange::PartIsTold() {
+void PollExchange::PartIsTold(TimePoint now) {
   have_part_.clear();
+  for (auto& [id, slow] : slow_) {
+    if (slow.since) slow.waited += now - *std::exchange(slow.since, std::nullopt);
+  }
   const std::lock_guard lock(mutex_);
   Outgoing& out = outgoing_.front();
   if (++out.part < out.parts()) return;
+  if (out.parts() > 1) {
+    // Who took all of it is waited for again; who did not has used up its time.
+    std::erase_if(slow_, [](const auto& peer) { return !peer.second.missed; });
+    for (auto& [id, slow] : slow_) slow.missed = false;
+  }
   outgoing_bytes_ -= out.word.body.size();
   const auto waiting = waiting_.find(out.worker);
   waiting->second.told = std::move(out.word.view);
@@ -360,7 +373,7 @@ void PollExchange::Left(const std::string& origin, TimePoint /*now*/) {
   ForgetPollers([&](const auto& poller) { return poller.first == origin; });
   finished_.erase(origin);
   have_part_.erase(origin);
-  refuse_from_.erase(origin);
+  slow_.erase(origin);
   std::erase_if(unfinished_, [&](const auto& answer) {
     if (answer.first.origin != origin) return false;
     unfinished_bytes_ -= answer.second.bytes;

@@ -8,8 +8,8 @@
 //   answers   are passed on as they were polled, in parts. Others apply them by event id
 //             (router/events/polled_order.h). One of several parts is told to each of the others by
 //             itself, a part when all have taken the one before, so that it displaces nothing else
-//             that they are told. Who takes none for kPatience is not waited for until it does
-//             again.
+//             that they are told. Each is waited for at most kPatience in an answer, and kPartTime
+//             for each part of it; then not at all until it has taken a whole one.
 //   presence  Who polls says so every kAnnounce, with its view of the ids, as long as its polls are
 //             answered, and says when it ends. So a newcomer learns that the worker is polled, and
 //             from where on; and a lost answer is noticed also if no event follows it. Its
@@ -50,6 +50,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   static constexpr Duration kPartsWithin = std::chrono::seconds(2);
   static constexpr Duration kForgetAfter = std::chrono::seconds(60);
   static constexpr Duration kPatience = std::chrono::seconds(1);
+  static constexpr Duration kPartTime = std::chrono::milliseconds(25);  // at 60 Mbit/s
   static constexpr Duration kTellAgain = std::chrono::milliseconds(20);
   static constexpr Duration kDecideEvery = std::chrono::milliseconds(50);
 
@@ -116,6 +117,12 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
     size_t words = 0;
     PolledView told;  // the view without them
   };
+  // Another replica that does not take parts as fast as they come.
+  struct Slow {
+    Duration waited{};               // for parts of the answer that is being told
+    std::optional<TimePoint> since;  // is being waited for
+    bool missed = false;             // a part of that answer
+  };
   // Another replica that polls a worker.
   struct Poller {
     TimePoint heard{};
@@ -141,7 +148,7 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   void TellParts(TimePoint now);
   std::optional<PolledAnswer> FrontPart() const;
   bool TellPart(const PolledAnswer& part, TimePoint now);
-  void PartIsTold();
+  void PartIsTold(TimePoint now);
   void Decide(TimePoint now);
   void Decide(WorkerId worker, Turn& turn, TimePoint now) const;
   void Announce(TimePoint now);
@@ -168,9 +175,9 @@ class PollExchange final : public ReplicaGuest, public PollTurn {
   std::unordered_map<WorkerId, Pollers> pollers_;
   std::map<AnswerName, Unfinished> unfinished_;
   size_t unfinished_bytes_ = 0;
-  std::map<std::string, uint64_t> finished_;      // the last answer of several parts, by origin
-  std::set<std::string> have_part_;               // the next part to be told
-  std::map<std::string, TimePoint> refuse_from_;  // since when they take none
+  std::map<std::string, uint64_t> finished_;  // the last answer of several parts, by origin
+  std::set<std::string> have_part_;           // the next part to be told
+  std::map<std::string, Slow> slow_;          // those that were waited for
   TimePoint tell_again_{};
   std::optional<TimePoint> began_;
   TimePoint decided_{};

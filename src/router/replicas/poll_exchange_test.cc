@@ -299,7 +299,8 @@ TEST(PollExchange, WhoTakesNothingIsNotWaitedForLong) {
   for (int i = 0; i < 2; ++i) {
     const std::string body(60 * PollExchange::kPart, 'x');
     group["a"].exchange.Polled(kEngine, {{5, {{0, 9}}}, body, true});
-    group.Pass(i == 0 ? PollExchange::kPatience + seconds(1) : seconds(1));
+    group.Pass(i == 0 ? PollExchange::kPatience + 60 * PollExchange::kPartTime + seconds(1)
+                      : seconds(1));
     EXPECT_FALSE(group["a"].exchange.telling()) << i;
   }
   EXPECT_EQ(group["c"].exchange.counts().heard, 2u);
@@ -309,6 +310,23 @@ TEST(PollExchange, WhoTakesNothingIsNotWaitedForLong) {
   group["a"].exchange.Polled(kEngine, {{5, {{0, 10}}}, body, true});
   group.Pass(milliseconds(50));
   EXPECT_EQ(group["b"].exchange.counts().heard, 1u);
+}
+
+// It takes a part each 500 ms, so that one answer would hold up all others for half a minute.
+TEST(PollExchange, WhoTakesPartsSlowlyHoldsUpNobodyForLong) {
+  PollGroup group;
+  for (const char* name : {"a", "b", "c"}) group.Join(name);
+  group.Pass(seconds(10));
+  int room = 0;
+  group.takes = [&](const std::string& to) { return to != "b" || room-- > 0; };
+  const std::string body(60 * PollExchange::kPart, 'x');
+  group["a"].exchange.Polled(kEngine, {{5, {{0, 9}}}, body, true});
+  for (int i = 0; i < 8; ++i) {
+    room = 1;
+    group.Pass(milliseconds(500));
+  }
+  EXPECT_FALSE(group["a"].exchange.telling());
+  EXPECT_EQ(group["c"].exchange.counts().heard, 1u);
 }
 
 TEST(PollExchange, AnAnswerThatLacksAPartIsDropped) {

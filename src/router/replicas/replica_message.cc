@@ -32,7 +32,8 @@ void Describe(auto& a, Of<RankLabel> auto& r) { a(r.worker, r.dp_rank); }
 void Describe(auto& a, Of<PromptMark> auto& m) { a(m.key, m.tokens); }
 void Describe(auto& a, Of<ReplicaHearing> auto& h) { a(h.id, h.incarnation, h.number, h.ago_ms); }
 void Describe(auto& a, Of<ReplicaPresence> auto& p) {
-  a(p.interval_ms, p.url, p.models, p.informed, p.version, p.workers, p.hears, p.worker_set);
+  a(p.interval_ms, p.url, p.models, p.informed, p.version, p.workers, p.hears, p.worker_set,
+    p.draining);
 }
 void Describe(auto& a, Of<RankGauge> auto& g) {
   a(g.rank, g.queued, g.oldest, g.busy_ms, g.context, g.requests, g.waiting);

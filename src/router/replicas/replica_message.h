@@ -48,7 +48,9 @@ struct ReplicaPresence {
   std::string version;              // of the program
   uint32_t workers = 0;             // that it can route to
   std::vector<ReplicaHearing> hears;
-  std::optional<uint64_t> worker_set;  // the same if, and only if, these are the same workers
+  // The same for the same workers, and for others only by chance.
+  std::optional<uint64_t> worker_set;
+  std::optional<bool> draining;  // it takes no new requests
   friend bool operator==(const ReplicaPresence&, const ReplicaPresence&) = default;
 };
 

@@ -141,8 +141,8 @@ Task<void> Replicas::Run() {
 
 ReplicaPresence Replicas::Describe() const {
   ReplicaPresence presence;
-  // What was forwarded now would be refused.
-  if (!draining_.load(std::memory_order_relaxed)) presence.url = options_.url;
+  presence.url = options_.url;
+  presence.draining = draining_.load(std::memory_order_relaxed);
   presence.models = options_.models;
   presence.informed = index_ != nullptr && index_->informed();
   presence.version = kVersion;
@@ -252,7 +252,7 @@ void Replicas::WatchRefusals(TimePoint now) {
   if (!alone) said_refused_ = false;
   if (!alone || now - refused_at_ >= kHeld) refused_ = {};
   if (refused_.empty() || std::exchange(said_refused_, true)) return;
-  log_.Warn("No replica is heard, and messages are dropped that cannot be believed",
+  log_.Warn("No other replica is heard; messages with another key or version are dropped",
             {{"group", options_.group},
              {"they_have", refused_},
              {"docs", log_.docs().To("runbooks/replica-messages-dropped.md")}});

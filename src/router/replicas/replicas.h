@@ -79,7 +79,8 @@ class Replicas {
   Replicas& operator=(const Replicas&) = delete;
 
   void Start();
-  // From now on the others forward no requests here. From any thread, before Stop().
+  // From now on the others forward requests here only if no other replica can serve them. From any
+  // thread, before Stop().
   void Drain();
   // Says goodbye, so that the others forget this replica at once.
   void Stop();

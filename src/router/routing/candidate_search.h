@@ -2,7 +2,8 @@
 //
 // Ranks that hold a part of the prompt are listed by the caller, one by one. The others differ by
 // load alone: a block of them whose least load would already cost too much is passed over. The
-// result is that of a look at every rank: the same choice, the same runner-up.
+// result is that of a look at every rank: the same choice, the same runner-up. If replicas choose
+// at the same time, a rank that is as good as equal is looked for among a bounded number.
 //
 // Threads  One.
 // Cost     Grows with the number of blocks, and with the ranks of those few that are looked at.

@@ -15,8 +15,10 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+constexpr uint64_t kSecret = 5;
+
 TEST(SessionAffinity, RemembersTheLastWorkerOfASession) {
-  SessionAffinity affinity(minutes(10), 5);
+  SessionAffinity affinity(minutes(10), kSecret);
   EXPECT_EQ(affinity.Find("s", kTestBegin), std::nullopt);
   affinity.Remember("s", WorkerId(1), kTestBegin);
   affinity.Remember("other", WorkerId(2), kTestBegin);
@@ -28,7 +30,7 @@ TEST(SessionAffinity, RemembersTheLastWorkerOfASession) {
 }
 
 TEST(SessionAffinity, ForgetsASessionThatHasBeenSilentForTheTtl) {
-  SessionAffinity affinity(seconds(10), 5);
+  SessionAffinity affinity(seconds(10), kSecret);
   affinity.Remember("s", WorkerId(1), kTestBegin);
   EXPECT_TRUE(affinity.Find("s", kTestBegin + seconds(10) - Duration(1)));
   affinity.Remember("s", WorkerId(1), kTestBegin + seconds(9));
@@ -38,22 +40,23 @@ TEST(SessionAffinity, ForgetsASessionThatHasBeenSilentForTheTtl) {
 }
 
 TEST(SessionAffinity, IsOffWithoutATtl) {
-  SessionAffinity affinity(Duration::zero(), 5);
+  SessionAffinity affinity(Duration::zero(), kSecret);
   EXPECT_FALSE(affinity.enabled());
   affinity.Remember("s", WorkerId(1), kTestBegin);
   EXPECT_FALSE(affinity.Find("s", kTestBegin));
-  EXPECT_TRUE(SessionAffinity(seconds(1), 5).enabled());
+  EXPECT_TRUE(SessionAffinity(seconds(1), kSecret).enabled());
 }
 
 TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
-  SessionAffinity affinity(std::chrono::hours(100), 5);
+  SessionAffinity affinity(std::chrono::hours(100), kSecret);
   // Sessions that all fall into one of the sixteen shards, so that not all of them must be filled.
   const size_t most = SessionAffinity::kMaxSessions / 16;
   const size_t total = most + most / 4;
   std::vector<std::string> names;
   for (size_t i = 0; names.size() < total; ++i) {
     std::string name = std::to_string(i);
-    if (XXH3_64bits(name.data(), name.size()) % 16 == 0) names.push_back(std::move(name));
+    if (XXH3_64bits_withSeed(name.data(), name.size(), kSecret) % 16 == 0)
+      names.push_back(std::move(name));
   }
   for (size_t i = 0; i < total; ++i) {
     affinity.Remember(names[i], WorkerId(i), kTestBegin + Duration(i));
@@ -74,7 +77,7 @@ TEST(SessionAffinity, MakesRoomByForgettingTheOnesThatWereSilentLongest) {
 }
 
 TEST(SessionAffinity, LetsGoOfExpiredSessionsAsNewOnesCome) {
-  SessionAffinity affinity(seconds(1), 5);
+  SessionAffinity affinity(seconds(1), kSecret);
   for (int i = 0; i < 1000; ++i)
     affinity.Remember("a" + std::to_string(i), WorkerId(1), kTestBegin);
   EXPECT_EQ(affinity.size(), 1000u);
@@ -85,7 +88,7 @@ TEST(SessionAffinity, LetsGoOfExpiredSessionsAsNewOnesCome) {
 }
 
 TEST(SessionAffinity, CanBeUsedByManyThreads) {
-  SessionAffinity affinity(minutes(1), 5);
+  SessionAffinity affinity(minutes(1), kSecret);
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {

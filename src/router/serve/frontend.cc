@@ -296,7 +296,10 @@ void Frontend::ShowPeers(const ReplicaPeers& peers) {
   std::vector<PeerReplica> told;
   for (const auto& [id, peer] : peers) {
     if (peer.presence_number == 0) continue;  // it has not said yet what it serves
-    told.push_back({.id = id, .url = peer.presence.url, .models = peer.presence.models});
+    told.push_back({.id = id,
+                    .url = peer.presence.url,
+                    .models = peer.presence.models,
+                    .draining = peer.presence.draining.value_or(false)});
   }
   if (told == told_peers_) return;
   for (const Error& error : context_->peers.Set(told)) {
