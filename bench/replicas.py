@@ -21,7 +21,7 @@ class Size(NamedTuple):
     delays: str = "0,10,100,1000"  # ms
     losses: str = "0,1,10"         # percent
     parts: bool = True             # also with loads alone, and without drawing among near ties
-    large: dict | None = {"workers": 10_000, "blocks": 1024, "copies": 1250, "requests": 60}
+    large: dict | None = {"workers": 10_000, "blocks": 2048, "copies": 1250, "requests": 120}
     exchange: dict = {"replicas": "2,8,32", "ranks": 1000, "rate": 4000, "seconds": 10}
     plots: Path = _replica_plots.FOLDER
 

@@ -51,7 +51,7 @@ class Peer:
         self.client.publish(f"fathom.{self.group}.all", self.message(kind, content))
 
     def be_present(self, url="", models=()):
-        self.say(PRESENCE, [1000, url, list(models), False, "9.9.9", 1, [], 0])
+        self.say(PRESENCE, [1000, url, list(models), False, "9.9.9", 1, [], 0, False])
 
     def place(self, worker, requests, queued=0.0):
         """Says what it has on rank 0 of a worker."""
