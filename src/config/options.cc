@@ -212,7 +212,7 @@ constexpr Option kOptions[] = {
      .commands = kServe, .section = kRouting, .dynamo = {{"DYN_ROUTER_QUEUE_THRESHOLD"}},
      .help = "Steps of prefill, each as large as the engine reports (else 8192 tokens), that may "
              "be queued on a rank; when all ranks have that many, or are full, requests wait in "
-             "the router; 0 disables waiting. What all replicas have placed counts."},
+             "the router; 0 disables waiting; what all replicas have placed counts."},
     {.name = "router-queue-timeout", .type = kDuration, .fallback = "60s", .range = {0, kHour},
      .commands = kServe, .section = kRouting,
      .help = "How long a request waits for a rank with free capacity; after that it goes to the "
@@ -342,8 +342,8 @@ constexpr Option kOptions[] = {
              "that are not sealed with it are dropped."},
     {.name = "replica-open", .type = kFlag, .fallback = "false", .commands = kServe,
      .section = kReplicas,
-     .help = "Share without a key: every program that reaches the carrier can steer requests. "
-             "Requests are not forwarded."},
+     .help = "Share without a key: every program that reaches the carrier can steer requests; "
+             "requests are not forwarded."},
     {.name = "replica-timeout", .type = kDuration, .fallback = "5s", .range = {2, kHour},
      .commands = kServe, .section = kReplicas,
      .help = "What a replica has placed is forgotten when it was not heard for this time."},
@@ -419,10 +419,10 @@ constexpr Option kOptions[] = {
     // Limits
     {.name = "max-in-flight", .type = kInteger, .fallback = "10000", .range = {1, kMillion},
      .commands = kServe, .section = kLimits,
-     .help = "Requests being served at once; more of them wait. For each router."},
+     .help = "Requests being served at once, for each router; more of them wait."},
     {.name = "max-waiting", .type = kInteger, .fallback = "1000", .range = {0, kMillion},
      .commands = kServe, .section = kLimits,
-     .help = "Requests that may wait for their turn; more of them are refused. For each router."},
+     .help = "Requests that may wait for their turn, for each router; more of them are refused."},
     {.name = "queue-timeout", .type = kDuration, .fallback = "30s", .range = {0, kDay},
      .commands = kServe, .section = kLimits,
      .help = "How long a request may wait for its turn."},
@@ -453,8 +453,8 @@ constexpr Option kOptions[] = {
      .help = "Tries in all for a request whose worker fails before the first byte."},
     {.name = "retry-budget", .type = kNumber, .fallback = "0.2", .range = {0, 1},
      .commands = kServe, .section = kRetries,
-     .help = "Retries allowed per request on average, so that retries do not multiply the load "
-             "during an outage. For each router, of its own requests."},
+     .help = "Retries allowed per request on average, for each router of its own requests, so that "
+             "retries do not multiply the load during an outage."},
     {.name = "retry-answer-size", .type = kBytes, .fallback = "1MiB", .range = {0, kGiB},
      .commands = kServe, .section = kRetries,
      .help = "An answer that is not streamed is held until it is complete, up to this size and 256 "
