@@ -325,7 +325,7 @@ constexpr Option kOptions[] = {
     {.name = "replicas", .type = kText, .fallback = "", .commands = kServe, .section = kReplicas,
      .placeholder = "URL",
      .help = "Share loads, sent prompts, sessions and the index with the other routers of the group: "
-             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT, dns+zmq://NAME:PORT,... or "
+             "nats://HOST:4222 (tls:// with TLS), zmq://HOST:PORT,HOST:PORT, dns+zmq://NAME:PORT or "
              "k8s+zmq://NAMESPACE/SERVICE:PORT (docs/replicas.md)."},
     {.name = "replica-listen", .type = kText, .fallback = "", .commands = kServe,
      .section = kReplicas, .placeholder = "HOST:PORT",
