@@ -284,7 +284,10 @@ TEST_F(PollStreamTest, AWorkerWhoseFirstPollFailedHearsItsGroupFromThenOn) {
   engine.Fail(false);
   intake_->TakePolled(worker_->id(), {{1, {{0, 3}}}, PolledBody(0, 3), true});
   turn.SetKnown({.process = 1, .next = {{0, 5}}});
-  ASSERT_TRUE(Becomes([&] { return status().source.ends_with(PollStream::kPath); }));
+  ASSERT_TRUE(Becomes([&] {
+    const FeedBoard::Feeds feeds = board_.All();  // the stream of the port ends, and its feed
+    return feeds.size() == 1 && feeds[0]->source.ends_with(PollStream::kPath);
+  }));
   intake_->TakePolled(worker_->id(), {{1, {{0, 5}}}, PolledBody(3, 5), true});
   EXPECT_TRUE(Becomes([&] { return last() == 4; }));
   EXPECT_EQ(status().batches.Get(), 5u);
