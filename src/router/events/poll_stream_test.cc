@@ -146,7 +146,7 @@ class PolledRouter {
     sizes_.Reported(worker_->id(), {}, TimePoint{});
     const auto endpoint = std::make_shared<const Endpoint>(Endpoint{*Url::Parse(url), nullptr});
     IntakeOptions options;
-    options.port = 1;  // nobody publishes there
+    options.port = 1;  // no engine publishes there
     options.poll_interval = milliseconds(1);
     options.look_again = milliseconds(10);
     intake_ = *Intake::Create(
