@@ -146,8 +146,10 @@ def test_nats_is_killed_stopped_and_comes_back(group_of, nats):
             assert findings(router) == {}
     group.come_to_rest()
     for router in routers:
-        said = router.log_text().count("Replicas are not reached")
-        assert 1 <= said <= 3, said  # once per outage
+        # Once per outage; a starved machine has some of its own.
+        said, over = (router.log_text().count(words) for words in ("Replicas are not reached",
+                                                                  "Replicas are reached again"))
+        assert said >= 2 and said - over in (0, 1), (said, over)
 
 
 def test_a_partition_heals(group_of, nats):
